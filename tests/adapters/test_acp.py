@@ -257,7 +257,7 @@ def test_an_agent_that_does_not_heed_an_interrupt_is_ended(stage: Stage) -> None
 @pytest.mark.parametrize(
     ("body", "end"),
     [
-        ("!refusal", Failed(layer=Layer.PROVIDER, reason="the model refused to go on")),
+        ("!refusal", Failed(layer=Layer.PROVIDER, reason="the model refused to continue")),
         ("!fail it broke", Failed(layer=Layer.HARNESS, reason="it broke")),
         ("!fail API Error: 500 no", Failed(layer=Layer.PROVIDER, reason="API Error: 500 no")),
         ("!login", Failed(layer=Layer.PROVIDER, reason="Authentication required", missing=Missing.LOGIN)),
@@ -405,7 +405,7 @@ def test_an_agent_that_makes_up_what_it_does_not_know_is_not_believed(tmp_path: 
     one = stage.turn("x", native_ids={"session": "unknown"})
     last = run(collect(stage.acp(), one))[-1]
     assert isinstance(last, Failed)
-    assert last.reason == "the agent knows nothing that was said in session unknown"
+    assert last.reason == "the agent has no messages of session unknown"
 
 
 def test_a_session_in_which_nothing_was_said_begins_anew(stage: Stage) -> None:

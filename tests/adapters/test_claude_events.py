@@ -85,7 +85,7 @@ def test_a_permission_is_asked_for_and_settled() -> None:
         "behavior": "allow",
         "updatedInput": {"command": "touch f; curl x"},
     }
-    assert answer_request(request, False, "") == {"behavior": "deny", "message": "A person said no."}
+    assert answer_request(request, False, "") == {"behavior": "deny", "message": "A person denied this."}
     assert answer_request(request, False, "Use git.") == {"behavior": "deny", "message": "Use git."}
 
 

@@ -210,7 +210,7 @@ def test_windows_that_are_used_up_say_when_they_begin_again() -> None:
 @pytest.mark.parametrize(
     ("error", "end"),
     [
-        ({}, Failed(layer=Layer.PROVIDER, reason="it failed without a word")),
+        ({}, Failed(layer=Layer.PROVIDER, reason="it failed without a message")),
         (
             {"message": "Missing environment variable: `K`.", "codexErrorInfo": "other"},
             Failed(layer=Layer.PROVIDER, reason="Missing environment variable: `K`.", missing=Missing.LOGIN),

@@ -192,7 +192,7 @@ def test_a_program_that_is_over_is_not_begun_again_behind_its_users_back(tmp_pat
         later = (await collect(harness, said("hello?", "ses_over")))[-1]
         assert isinstance(later, Failed)
         assert (later.layer, later.again) == (Layer.SESSION, False)
-        assert "its program is over, and cannot be resumed" in later.reason
+        assert "its program has ended and cannot be resumed" in later.reason
 
     run_on("asyncio", main())
 

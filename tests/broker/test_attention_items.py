@@ -149,7 +149,7 @@ async def test_a_consult_goes_on_and_a_notice_expects_nothing(rig: Rig) -> None:
     over = await seat.call(GetAttention(attention_id=consult.id))
     assert (over.state, over.answer) == (AttentionState.EXPIRED, "spaces")
     (event,) = await read_log(rig, "collab.attention.expired")
-    assert event.payload.reason == "nobody answered in time; goes on with: spaces"
+    assert event.payload.reason == "no answer in time; the default applies: spaces"
     await rig.operator(DismissAttention(attention_id=notice.id))
     assert not [one for one in await inbox_bodies(rig, "worker") if "to att_" in one]
 
@@ -161,9 +161,9 @@ async def test_a_need_that_nobody_answers_in_time(rig: Rig) -> None:
     assert item.expires_at is not None
     await advance_clock(rig, 61)
     assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
-    assert any(one.startswith("nobody answered in time") for one in await inbox_bodies(rig, "worker"))
+    assert any(one.startswith("no answer in time") for one in await inbox_bodies(rig, "worker"))
     late = await refused(rig.operator(AnswerAttention(attention_id=item.id, answer="yes")))
-    assert (late.code, "by nobody in time" in late.message) == ("wrong_state", True)
+    assert (late.code, "it was expired at" in late.message) == ("wrong_state", True)
     assert (await refused(seat.call(Need(question="?", expires_in=0)))).field == "expiresIn"
     assert (await refused(seat.call(Need(question=" \n")))).field == "question"
 
@@ -234,7 +234,7 @@ async def test_a_flight_that_is_over_asks_nothing_any_more(rig: Rig) -> None:
     item = await seat.call(Need(question="Which?"))
     await rig.operator(CancelFlight(flight_id=flight_id))
     gone = await rig.operator(GetAttention(attention_id=item.id))
-    assert (gone.state, gone.reason) == (AttentionState.DISMISSED, f"flight {flight_id} is over")
+    assert (gone.state, gone.reason) == (AttentionState.DISMISSED, f"flight {flight_id} has ended")
     assert (await refused(seat.call(Need(question="?", flight_id=flight_id)))).code == "wrong_state"
     other = await rig.agent("other")
     assert (await refused(other.call(Need(question="?", flight_id=flight_id)))).code == "not_found"

@@ -176,7 +176,7 @@ def test_status_and_final_wake_nobody(tmp_path: Path, kind: MessageKind) -> None
             assert event.metadata.wake is not None
             assert (event.metadata.wake.action, event.metadata.wake.rule) == (
                 "nobody",
-                f"{kind} wakes nobody",
+                f"a {kind} message wakes no agent",
             )
         assert (await inbox_bodies(rig, "hal")) == [
             "@hal done",

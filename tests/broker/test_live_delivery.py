@@ -245,7 +245,7 @@ def test_without_a_sign_the_lease_runs_out_and_it_is_tried_again_a_few_times(tmp
         assert len(one.door.knocks) == 3
         view = await one.flight(flight)
         assert view.state == "queued"
-        assert view.reason.endswith("the session takes it when it is next active (the lease ran out)")
+        assert view.reason.endswith("the session takes it when it is next active (the lease expired)")
 
     played(scene, tmp_path)
 

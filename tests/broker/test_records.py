@@ -344,7 +344,7 @@ def test_an_interrupt_stops_the_turn_and_cancels_its_flight(tmp_path: Path) -> N
         )
         assert (await wait_for_end(rig, waiting)).output == "next"
         none = await rig.operator(Interrupt(address="@ken"))
-        assert (none.interrupted, none.reason) == (False, "nothing was under way")
+        assert (none.interrupted, none.reason) == (False, "no turn was running")
 
     run_scene(scene, tmp_path, **cast.options)
 

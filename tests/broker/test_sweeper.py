@@ -329,7 +329,7 @@ async def test_somebody_who_is_retired_is_passed_over(rig: Rig) -> None:
     assert {one.target for one in told} == {bob}
     wake = (await nudges(rig, said))[1].metadata.wake
     assert wake is not None
-    assert wake.rule == "nobody can be reached"
+    assert wake.rule == "no agent can be reached"
 
 
 # -- flights -----------------------------------------------------------------------------------------

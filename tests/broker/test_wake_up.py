@@ -253,7 +253,7 @@ def _again(wake: WakeFact) -> None:
     if (
         wake.agent_id is None
         and owes not in (None, occasion.sender.agent_id)
-        and "wakes nobody" not in wake.rule
+        and "wakes no agent" not in wake.rule
     ):
         reach = reaches[str(owes)]
         assert reach.find_obstacle(waking=True), wake

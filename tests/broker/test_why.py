@@ -77,9 +77,9 @@ async def test_nobody_is_explained_as_well(rig: Rig) -> None:
     sent = await arc.call(Send(channel="dev", body="hello all", wake=True))
     told = await why(rig, sent.message_id, arc)
     assert told.says == (
-        "Nobody was woken: a quiet conversation wakes nobody; "
-        "@bow was passed over: a quiet conversation wakes nobody; "
-        "@arc was passed over: a quiet conversation wakes nobody."
+        "No agent was woken: a quiet conversation wakes no agent; "
+        "@bow was passed over: a quiet conversation wakes no agent; "
+        "@arc was passed over: a quiet conversation wakes no agent."
     )
     (decision,) = told.decisions
     assert (decision.action, decision.holder) == ("nobody", None)
@@ -116,7 +116,7 @@ async def test_a_question_and_a_work_item_say_who_held_the_next_move(rig: Rig) -
     bow, arc = await online_agent(rig, "bow"), await online_agent(rig, "arc")
     question = await arc.call(CreateQuestion(to="@bow", body="Which port?"))
     told = await why(rig, question.id, bow)
-    assert told.says == ("@bow was told and not woken: it is the next-move owner. The question is open.")
+    assert told.says == ("@bow was notified, not woken: it is the next-move owner. The question is open.")
     assert [one.outcome for one in told.decisions] == ["told"]
     await bow.call(AnswerQuestion(question_id=question.id, answer="7432"))
     told = await why(rig, question.id, arc)

@@ -155,7 +155,7 @@ def test_an_ask_is_explained_briefed_and_accounted_for(shell: Shell) -> None:
 @pytest.mark.slow
 def test_stored_decisions_are_made_again_without_a_daemon(shell: Shell) -> None:
     shell.data("ask", "@arc", "hello", "--wait", "20")
-    assert shell.say("verify", "--policy").endswith("clean: today's rules decide as the log says\n")
+    assert shell.say("verify", "--policy").endswith("clean: today's rules make the same decisions\n")
     report = json.loads(shell.say("verify", "--policy", "--json"))
     assert (report["clean"], report["differences"]) == (True, [])
     assert report["decisions"] >= 1

@@ -135,7 +135,7 @@ def test_this_machine_is_shown_with_what_could_be_attached(capsys: pytest.Captur
     assert "  ses_1 of arc.main\n  seen in /g; no more" in told.out
     assert told.err.splitlines() == ["codex: 2 of 9; more with --limit", "claude: no"]
     PRINTERS["topology"]({"items": [], "harnesses": [{"harness": "codex", "found": 0, "shown": 0}]})
-    assert capsys.readouterr().out == "nothing to be seen of codex\n"
+    assert capsys.readouterr().out == "no sessions were found: codex\n"
 
 
 def test_topology_is_a_command(shell: Shell) -> None:

@@ -47,7 +47,7 @@ def leftovers(shell: Shell) -> list[str]:
 def test_every_promise_of_a_free_harness_is_tried_without_being_asked(shell: Shell) -> None:
     shown = shell.say("runtimes", "--check", "echo", within=120)
     lines = shown.splitlines()[2:]
-    assert "passed         receives a message: a note was told with its next turn" in lines
+    assert "passed         receives a message: a note came with its next turn" in lines
     assert {line[:13].strip() for line in lines} == {"passed", "not supported"}
     assert "not supported  reports usage or marked estimates: it reports no usage" in lines
     # The same verdicts over HTTP, and nothing in anybody's lists.

@@ -174,7 +174,7 @@ def test_a_session_is_opened_in_a_terminal_and_given_back(fresh: Shell, tmp_path
             code, said = typed(
                 fresh, "open", "@ken", until=f"it is native-{session}", then=lambda _: asks_meanwhile(web)
             )
-            assert (code, f"{session} is given back" in said) == (0, True)
+            assert (code, f"{session} was returned to Scout" in said) == (0, True)
             flight = web.get("/v1/flights?agent=@ken")["items"][0]["id"]
             assert web.get(f"/v1/flights/{flight}?wait=20")["output"] == "one two"
         finally:

@@ -197,8 +197,8 @@ def test_the_depth_cap(text: str, cap: int, above: str) -> None:
     assert isinstance(found, DepthCap)
     assert (found.branch, found.depth, found.cap) == (text, branch.depth, cap)
     assert found.remedies == (
-        spawn("a worker has no branch of its own", slug="x", under=text, role="worker"),
-        spawn("the lowest agent that may", slug="x", under=above),
+        spawn("a worker needs no separate branch", slug="x", under=text, role="worker"),
+        spawn("the deepest agent that can have children", slug="x", under=above),
     )
     assert BirthBranch.parse(above, "main").child("x", cap).depth == cap
 
@@ -214,7 +214,7 @@ def test_the_cap_is_2_unless_given() -> None:
 def test_with_a_cap_of_0_only_workers_are_left() -> None:
     found = refused(BirthBranch.parse("main", "main").child, "x", 0)
     assert found.remedies == (
-        spawn("a worker has no branch of its own", slug="x", under="main", role="worker"),
+        spawn("a worker needs no separate branch", slug="x", under="main", role="worker"),
     )
 
 

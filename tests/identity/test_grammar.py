@@ -486,7 +486,7 @@ def test_a_part_that_folds_to_nothing(text: str, position: int, value: str) -> N
 
 def test_the_remedies_say_why() -> None:
     remedy = malformed(parse_handle, "@x..main").remedies[0]
-    assert remedy == suggest("@x.main", "a reading that works")
+    assert remedy == suggest("@x.main", "a valid spelling")
     assert remedy.operation == "parse"
 
 

@@ -178,7 +178,7 @@ def test_names_that_are_no_segments_are_folded(agent: LegacyAgent, path: str) ->
         ),
         (
             old("x", "permanent", name="memory"),
-            "found the reserved word 'memory' at character 10; expected a name that is no path word",
+            "found the reserved word 'memory' at character 10; expected a name that is not a path word",
             "malformed_address",
         ),
         (

@@ -433,7 +433,7 @@ def test_a_brace_begins_json(text: str) -> None:
     ("text", "problem", "expected"),
     [
         ("{}", "no definitionId", "the name of an agent"),
-        ('{"definitionId": "a", "definitionId": "a"}', "a dimension twice", "each dimension at most once"),
+        ('{"definitionId": "a", "definitionId": "a"}', "a repeated dimension", "each dimension at most once"),
         ('{"definitionId": NaN}', "a value of type float", "text"),
         ('{"definitionId": {"a": "b"}}', "a value of type dict", "text"),
         ('{"definitionId": "日本"}', "nothing left of definitionId", "a letter or a digit"),

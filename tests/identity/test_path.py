@@ -253,7 +253,7 @@ def test_a_suffix_only_after_an_agent(text: str, position: int, problem: str, ex
 @pytest.mark.rows("R1.4-17", "R1.4-21")
 @pytest.mark.parametrize("word", sorted(PATH_WORDS))
 def test_path_words_are_no_names(word: str) -> None:
-    problem, expected = f"the reserved word '{word}'", "a name that is no path word"
+    problem, expected = f"the reserved word '{word}'", "a name that is not a path word"
     expect(f"/u1/agent/{word}", 10, problem, expected)
     expect(f"/u1/cron/{word}", 9, problem, expected)
     expect(f"/u1/task/{word}", 9, problem, expected)
@@ -293,8 +293,8 @@ def test_a_path_has_at_most_16_suffixes() -> None:
     for index in range(8):
         path = path.sub(index).memory()
     assert malformed(path.memory).position == len(path) + 1
-    expect(f"{path}/sub/0", len(path) + 1, "one more suffix", "at most 16 suffixes")
-    expect(f"{path}/foo", len(path) + 1, "one more suffix", "at most 16 suffixes")
+    expect(f"{path}/sub/0", len(path) + 1, "too many suffixes", "at most 16 suffixes")
+    expect(f"{path}/foo", len(path) + 1, "too many suffixes", "at most 16 suffixes")
 
 
 @pytest.mark.parametrize("index", [-1, -10])

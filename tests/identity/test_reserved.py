@@ -12,16 +12,16 @@ WORDS = {
     "system": "it names parts of Scout itself, as in `/system/sweeper`",
     "root": "it addresses the root agent of your project",
     "self": "it addresses you",
-    "parent": "it addresses the agent you were spawned by",
+    "parent": "it addresses the agent that spawned you",
     "operator": "it addresses the person at this machine",
-    "broadcast": "everybody is reached with `scout send --broadcast`",
+    "broadcast": "all agents are reached with `scout send --broadcast`",
     "channel": "a channel is addressed as `channel:NAME`",
     "session": "a session is addressed as `session:ID`",
     "ref": "references are ids such as `flt_…`",
     "id": "ids are addressed as they are, such as `agt_…`",
     "project": "a project is addressed as `project:DIR`",
     "alias": "an alias is addressed as `alias:NAME`",
-    "target": "targets are named by their address",
+    "target": "a target is named by its address",
     "lock": "git refuses branch names that end in it",
 }
 
@@ -62,7 +62,7 @@ def test_the_harness_names_are_reserved_and_teach_the_shorthand(word: str) -> No
     check(word, teaches, f"@name#{word}", f"@my-{word}")
     assert [remedy.why for remedy in refused(check_name, word).remedies] == [
         "the harness of an agent",
-        "a free name of your own",
+        "a free name",
     ]
 
 

@@ -69,7 +69,7 @@ def test_a_segment_is_the_folded_text(text: str, folded: str) -> None:
 def test_a_segment_that_folds_to_nothing_is_refused(text: str) -> None:
     assert told(malformed(fold_segment, text)) == (
         0,
-        "nothing is left of the name",
+        "no letter or digit in the name",
         "a letter or a digit",
         NO_READING,
     )

@@ -85,7 +85,7 @@ def test_a_reserved_word_is_not_registered(word: str) -> None:
 def test_a_path_word_is_not_registered(word: str) -> None:
     found = refused(name_registered, "u1", word)
     assert isinstance(found, ReservedName)
-    teaches = RESERVED.get(word, f"it is a word of paths, as in `/user/{word}`")
+    teaches = RESERVED.get(word, f"it is a path word, as in `/user/{word}`")
     assert found.message == f"'{word}' is reserved: {teaches}"
     assert offered(found) == (f"@my-{word}",)
     assert found.remedies[0].why.startswith("a free name")
@@ -94,9 +94,9 @@ def test_a_path_word_is_not_registered(word: str) -> None:
 @pytest.mark.parametrize(
     ("names", "problem"),
     [
-        (("u1", "日本"), "nothing is left of the name"),
-        (("u1", "arc", ""), "nothing is left of the name"),
-        (("u1", "arc", None, "…"), "nothing is left of the name"),
+        (("u1", "日本"), "no letter or digit in the name"),
+        (("u1", "arc", ""), "no letter or digit in the name"),
+        (("u1", "arc", None, "…"), "no letter or digit in the name"),
         (("u 1", "arc"), "the character ' '"),
         (("agent", "arc"), "the reserved word 'agent'"),
         (("u1", "a" * 1020), "too much text"),
@@ -174,7 +174,7 @@ def test_the_workspace_of_a_second_clone() -> None:
         "hudson", "main", "/src/hudson"
     )
     assert len(name_clone_workspace("a", "b", "/bad\udcff")) == len("a-b-123456")
-    assert malformed(name_clone_workspace, "hudson", "…", "/x").problem == "nothing is left of the name"
+    assert malformed(name_clone_workspace, "hudson", "…", "/x").problem == "no letter or digit in the name"
 
 
 @pytest.mark.rows("R1.1-51")
@@ -234,7 +234,9 @@ def test_an_unusable_definition_gets_its_parents_name(
 
 
 def test_a_directory_without_a_usable_name() -> None:
-    assert malformed(name_directory_agent, "日本", "src", None, free).problem == "nothing is left of the name"
+    assert (
+        malformed(name_directory_agent, "日本", "src", None, free).problem == "no letter or digit in the name"
+    )
     assert isinstance(refused(name_directory_agent, "codex", "", None, free), ReservedName)
 
 

@@ -141,7 +141,7 @@ def test_what_is_postponed_was_not_tried() -> None:
 def test_an_expired_lease_may_have_been_taken() -> None:
     again = expire(lease(a_delivery(), "d", T0), T1, BACK_OFF)
     assert (again.state, again.may_repeat, again.next_attempt_at) == (S.PENDING, True, T1.plus(2))
-    assert again.problem == "the lease ran out"
+    assert again.problem == "the lease expired"
 
 
 def test_after_the_last_attempt_it_is_dead_lettered() -> None:
@@ -191,7 +191,7 @@ def test_after_a_restart_what_inspect_found_decides() -> None:
     assert (taken.leased_until, taken.problem) == (None, "")
     fresh = settle_uncertain(leased, InspectResult.NOT_TAKEN, T1, BACK_OFF)
     assert (fresh.state, fresh.may_repeat, fresh.next_attempt_at) == (S.PENDING, False, T1)
-    assert fresh.problem == "not taken before the restart"
+    assert fresh.problem == "not accepted before the restart"
     unknown = settle_uncertain(leased, InspectResult.UNKNOWN, T1, BACK_OFF)
     assert (unknown.state, unknown.may_repeat) == (S.PENDING, True)
 
@@ -201,7 +201,7 @@ def test_unknown_is_redelivered_once() -> None:
         settle_uncertain(lease(a_delivery(), "b", T0), InspectResult.UNKNOWN, T0, BACK_OFF), "b", T1
     )
     given_up = settle_uncertain(repeat, InspectResult.UNKNOWN, T1, BACK_OFF)
-    assert (given_up.state, given_up.problem) == (S.DEAD_LETTERED, "twice uncertain whether it was taken")
+    assert (given_up.state, given_up.problem) == (S.DEAD_LETTERED, "uncertain twice whether it was accepted")
     assert given_up.updated_at == T1
     assert settle_uncertain(repeat, InspectResult.NOT_TAKEN, T1, BACK_OFF).may_repeat is True
 

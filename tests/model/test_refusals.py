@@ -89,14 +89,14 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     "agent": (
         lambda: update_agent(an_agent(), T1, path="/x"),
         bad(
-            "an agent's path never changes; these may: config, model_role, project_root, tool_role, working_dir",
+            "an agent's path cannot be changed; these can: config, model_role, project_root, tool_role, working_dir",
             "path",
         ),
     ),
     "config key": (
         lambda: read_config({"wakepolice": 1}),
         BadRequest(
-            problem=f"unknown config key 'wakepolice'; known are {CONFIG}",
+            problem=f"unknown config key 'wakepolice'; known keys: {CONFIG}",
             field="wakepolice",
             candidates=(Candidate(address="wakePolicy"),),
         ),
@@ -110,7 +110,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "endpoint": (
         lambda: update_endpoint(an_endpoint(), T1, node="maxi"),
-        bad("an endpoint's node never changes by an update: a new one is a new endpoint", "node"),
+        bad("an endpoint's node cannot be changed: register a new endpoint", "node"),
     ),
     "session": (
         lambda: resume_session(
@@ -159,11 +159,11 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "thread": (
         lambda: check_kind(a_conversation(kind=ConversationKind.THREAD)),
-        bad("a thread needs the conversation it hangs on", "kind"),
+        bad("a thread needs its parent conversation", "kind"),
     ),
     "ask": (
         lambda: check_ask(an_ask(session_policy=SessionPolicy.FORK)),
-        bad("existing and fork name a session, new and reuse do not", "targetSessionId"),
+        bad("existing and fork need a session; new and reuse take none", "targetSessionId"),
     ),
     "waiting": (
         lambda: check_waiting(ON, None),
@@ -220,7 +220,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "work waits": (
         lambda: wait_work(a_work_item(), ON, "", T1),
-        bad("a waiting work item names who owns the next move", "nextMoveOwnerId"),
+        bad("a waiting work item needs a next-move owner", "nextMoveOwnerId"),
     ),
     "hand over": (
         lambda: hand_over_work(a_work_item(), "", T1),
@@ -228,16 +228,16 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "next move": (
         lambda: give_next_move(a_work_item(state=WorkState.DONE), BOB, "", T1),
-        bad("the next move of an unsettled item goes to somebody", "nextMoveOwnerId"),
+        bad("an open work item needs a next-move owner", "nextMoveOwnerId"),
     ),
     "relation": (
         lambda: relate_work(a_work_item(), RelationKind.BLOCKS, ident("wrk"), T1),
-        bad("a work item has no relation to itself", "workItemId"),
+        bad("a work item cannot be related to itself", "workItemId"),
     ),
     "work update": (
         lambda: update_work(a_work_item(), T1, state="done"),
         bad(
-            "a work item's state changes by a move; to edit are conversation_id, description, due_at, labels, "
+            "a work item's state changes by a move; editable: conversation_id, description, due_at, labels, "
             "priority, reviewer_id, title",
             "state",
         ),
@@ -248,7 +248,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "consult": (
         lambda: check_attention(an_attention(AttentionKind.CONSULT)),
-        bad("a consult goes on without an answer, so it needs a default action", "defaultAction"),
+        bad("a consult continues without an answer, so it needs a default action", "defaultAction"),
     ),
     "action": (
         lambda: decide_attention(an_attention(AttentionKind.NOTIFY), AttentionMove.DENY, OPERATOR, T1),
@@ -284,7 +284,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "user": (
         lambda: check_user(a_user(name="a b")),
-        bad("'a b' cannot be a user id: letters, digits and . _ ~ - and no word of paths", "name"),
+        bad("'a b' cannot be a user id: letters, digits and . _ ~ - and not a path word", "name"),
     ),
     "token": (
         lambda: check_token(a_token(kind=TokenKind.NODE)),

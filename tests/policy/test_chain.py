@@ -75,7 +75,7 @@ def test_an_ask_on_its_own() -> None:
 
 def test_an_ask_inside_of_others() -> None:
     assert check_chain(chain_of("abc"), link("c", "d"), LIMITS) == ChainDecision(
-        rule="inside of another ask", chain=("@a", "@b", "@c", "@d"), length=3, limit=6
+        rule="within another ask", chain=("@a", "@b", "@c", "@d"), length=3, limit=6
     )
 
 

@@ -133,7 +133,7 @@ def test_a_setting_that_makes_no_sense_is_refused() -> None:
 def test_open_flights() -> None:
     limits = Limits(open_flights=2)
     assert check_open_flights("@arc", 1, limits) == Within(what="open flights of @arc", used=1, limit=2)
-    look = Remedy(operation="flight.list", parameters={"agent": "@arc"}, why="what it works on")
+    look = Remedy(operation="flight.list", parameters={"agent": "@arc"}, why="see what it works on")
     assert refusal(check_open_flights, "@arc", 2, limits) == RateLimited(
         what="open flights of @arc", limit=2, remedies=(look, config("openFlights", 4))
     )

@@ -162,6 +162,6 @@ def test_a_way_that_does_not_answer_is_unreachable_and_not_offline() -> None:
     assert isinstance(told, TargetOffline)
     assert (told.unreachable, told.reason) == (
         True,
-        "its session does not answer; it may come back by itself",
+        "its session does not respond; it may reconnect by itself",
     )
     assert [one.operation for one in told.remedies] == ["ask", "show"]

@@ -445,7 +445,7 @@ def test_a_flight_held_for_the_operator_is_looked_at_and_the_operator_is_told() 
 def test_a_wait_that_ends_by_itself_is_over_at_its_time(kind: WaitingKind, state: FlightState) -> None:
     flight = waiting(WaitingOn(kind=kind, until=T0.plus(HOUR)), state=state)
     assert due(flight, HOUR - 1) is None
-    over = SweepResume(noun="flight", id=flight.id, rule=f"{kind} is over", next_check=T0.plus(HOUR + 300))
+    over = SweepResume(noun="flight", id=flight.id, rule=f"{kind} has ended", next_check=T0.plus(HOUR + 300))
     assert due(flight, HOUR) == over
     assert due(msgspec.structs.replace(flight, next_check_at=None), HOUR) == over
     after = msgspec.structs.replace(flight, next_check_at=T0.plus(2 * HOUR))

@@ -146,7 +146,7 @@ def test_then_the_master_then_the_channel_owner_then_nobody() -> None:
     for place in (None, channel(master_id=None, channel_owner_id=None)):
         decision = decide(occasion(place=place))
         assert (decision.action, decision.rule, decision.holder) == (
-            WakeAction.NOBODY, "nobody else owes anything", None,
+            WakeAction.NOBODY, "no other agent owns the next move", None,
         )  # fmt: skip
         assert (decision.considered, decision.reason, decision.remedies) == ((), "", ())
 
@@ -160,15 +160,15 @@ def test_status_and_final_wake_nobody_at_all(kind: MessageKind, cause: Cause) ->
     )
     assert (decision.action, decision.rule, decision.holder) == (
         WakeAction.NOBODY,
-        f"{kind} wakes nobody",
+        f"a {kind} message wakes no agent",
         None,
     )
     assert passed(decision) == {
-        "explicit target target": f"{kind} wakes nobody",
-        "next-move owner mover": f"{kind} wakes nobody",
-        "owner owner": f"{kind} wakes nobody",
-        "conversation master master": f"{kind} wakes nobody",
-        "channel owner boss": f"{kind} wakes nobody",
+        "explicit target target": f"a {kind} message wakes no agent",
+        "next-move owner mover": f"a {kind} message wakes no agent",
+        "owner owner": f"a {kind} message wakes no agent",
+        "conversation master master": f"a {kind} message wakes no agent",
+        "channel owner boss": f"a {kind} message wakes no agent",
     }
     assert (decision.reason, decision.instead_of, decision.remedies) == ("", None, ())
 
@@ -183,7 +183,7 @@ def test_a_settled_record_wakes_nobody_but_an_explicit_target() -> None:
     settled = work(state="done", settled=True)
     decision = decide(occasion(duty=settled, place=channel()))
     assert (decision.action, decision.rule, decision.considered) == (
-        WakeAction.NOBODY, "nobody else owes anything", (),
+        WakeAction.NOBODY, "no other agent owns the next move", (),
     )  # fmt: skip
     assert decide(occasion(duty=settled, targets=(party("target"),))).holder == party("target")
 
@@ -193,8 +193,8 @@ def test_a_settled_record_wakes_nobody_but_an_explicit_target() -> None:
 @pytest.mark.parametrize(
     ("place", "rule"),
     [
-        (channel(kind=ConversationKind.BROADCAST), "a broadcast wakes nobody"),
-        (channel(quiet=True), "a quiet conversation wakes nobody"),
+        (channel(kind=ConversationKind.BROADCAST), "a broadcast wakes no agent"),
+        (channel(quiet=True), "a quiet conversation wakes no agent"),
     ],
 )
 def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(
@@ -252,7 +252,7 @@ def test_a_soft_mention_wakes_only_where_the_channel_says_so() -> None:
     soft = (party("sender"), party("other"), party("target"))
     quiet = decide(occasion(Cause.SEND, soft=soft, place=channel()))
     assert (quiet.action, quiet.rule) == (WakeAction.DELIVER, "conversation master")
-    assert decide(occasion(Cause.SEND, soft=soft)).rule == "nobody else owes anything"
+    assert decide(occasion(Cause.SEND, soft=soft)).rule == "no other agent owns the next move"
     loud = decide(occasion(Cause.SEND, soft=soft, place=channel(soft_mentions=SoftMentions.WAKE)))
     assert (loud.action, loud.rule, loud.holder) == (WakeAction.WAKE, "soft mention", party("other"))
     assert passed(loud) == {"soft mention sender": "it is the sender"}
@@ -325,7 +325,7 @@ def test_the_sender_is_passed_over_wherever_it_stands() -> None:
     assert passed(decision) == {"explicit target sender": "it is the sender"}
     alone = decide(occasion(targets=(party("sender"),), duty=duty))
     assert (alone.action, alone.rule, alone.reason, alone.instead_of) == (
-        WakeAction.NOBODY, "nobody else owes anything", "", None,
+        WakeAction.NOBODY, "no other agent owns the next move", "", None,
     )  # fmt: skip
 
 
@@ -404,7 +404,7 @@ def test_a_dependency_owner_of_whom_nothing_is_known_is_out_of_reach() -> None:
     del reaches["mover"]
     decision = decide_wake(occasion(Cause.MOVE, duty=work(waiting=True)), reaches)
     assert (decision.rule, decision.instead_of) == ("owner", party("mover"))
-    assert decision.reason == "dependency owner mover: nothing is known of it"
+    assert decision.reason == "dependency owner mover: it is not a known agent"
 
 
 def test_a_dependency_owner_that_speaks_is_not_lost() -> None:
@@ -436,7 +436,7 @@ def test_when_nobody_can_be_reached_the_remedy_brings_up_the_first() -> None:
     what = occasion(targets=(party("target"),))
     decision = decide(what, target={"wakeable": False, "harness": "codex"})
     assert (decision.action, decision.rule, decision.holder) == (
-        WakeAction.NOBODY, "nobody can be reached", None,
+        WakeAction.NOBODY, "no agent can be reached", None,
     )  # fmt: skip
     assert (decision.instead_of, decision.reason) == (
         party("target"), "explicit target @target: it cannot be woken",
@@ -447,7 +447,7 @@ def test_when_nobody_can_be_reached_the_remedy_brings_up_the_first() -> None:
     decision = decide(what, target={"lifecycle": Lifecycle.RETIRED})
     assert decision.remedies == (Remedy(operation="agent.revive", parameters={"address": "@target"}),)
     unknown = decide_wake(what, {})
-    assert (unknown.reason, unknown.remedies) == ("explicit target target: nothing is known of it", ())
+    assert (unknown.reason, unknown.remedies) == ("explicit target target: it is not a known agent", ())
     assert unknown.facts.reaches == ()
 
 

@@ -65,7 +65,7 @@ def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     good = settings_in(tmp_path / "home")
     for bad in (shared, tmp_path / "file", tmp_path / "file/x"):
-        with pytest.raises(Refused, match="cannot be Scout's folder"):
+        with pytest.raises(Refused, match="cannot be the data folder"):
             prepare(replace(good, home=str(bad)))
     assert mode(str(shared)) == 0o1777
     (tmp_path / "link").symlink_to(tmp_path)

@@ -44,7 +44,7 @@ class BasicHarness:
         return False
 
     async def open(self, spec: SessionSpec) -> OpenedSession:
-        reason = f"{self.name} has no session that you could resume in a terminal"
+        reason = f"{self.name} has no session that a terminal can resume"
         raise Refused(refuse_attach(self.name, spec, spec.session_id, reason))
 
     async def observe(self) -> list[Observed]:

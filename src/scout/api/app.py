@@ -128,7 +128,7 @@ class Application:
         if watched.started:
             await watched.finish()
             return None
-        raise Refused(Unauthenticated(reason="the token has ended", needs=("another token",)))
+        raise Refused(Unauthenticated(reason="the token is no longer valid", needs=("another token",)))
 
     async def _call(self, scout: Scout, request: Request[Any], receive: Receive) -> object:
         """Return the result. A long poll ends early if the client disconnects or the daemon stops."""

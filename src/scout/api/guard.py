@@ -70,7 +70,7 @@ class Guard:
 
     def _check_host(self, host: bytes | None) -> None:
         if host is None or _read_host(b"//" + host) not in self._hosts:
-            raise _build_refusal("call by the Host", host or b"(none)")
+            raise _build_refusal("call by the host name", host or b"(none)")
 
     def _check_origin(self, origin: bytes, host: bytes | None, port: int | None) -> None:
         if port is None and host is not None and origin == b"http://" + host:
@@ -79,7 +79,7 @@ class Guard:
             origin.startswith(b"http://") and _read_host(origin) in self._hosts and _read_port(origin) == port
         )
         if port is None or not ours:
-            raise _build_refusal("call by a page of", origin)
+            raise _build_refusal("call by a page", origin)
 
 
 def _read_host(url: bytes) -> str | None:

@@ -68,7 +68,7 @@ def _build_operation(route: HttpRoute, fields: dict[str, Any], result: dict[str,
         "operationId": row.name,
         "tags": [route.template.split("/")[2]],
         "summary": row.says,
-        "description": f"Who may: {row.permission}.",
+        "description": f"Allowed: {row.permission}.",
         "parameters": _build_parameters(route, fields),
         "responses": {str(route.request.status): _build_success(route, result), **_list_refusals(route)},
     }
@@ -193,13 +193,13 @@ _PARAMETERS: dict[str, Any] = {
     "ScoutAs": {
         "name": "Scout-As",
         "in": "header",
-        "description": "On whose behalf: an address that your token may act for. May be percent-encoded.",
+        "description": "The address to act as, if your token may act for it. May be percent-encoded.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": _ENCODED},
     },
     "ScoutDirectory": {
         "name": "Scout-Directory",
         "in": "header",
-        "description": "The directory you call from; short names start there. May be percent-encoded.",
+        "description": "The caller's directory; short names are resolved from it. May be percent-encoded.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": _ENCODED},
     },
     "IdempotencyKey": {
@@ -212,7 +212,7 @@ _PARAMETERS: dict[str, Any] = {
 
 _PROBLEM: dict[str, Any] = {
     "type": "object",
-    "description": "Why not, in facts; the further fields are those of the code.",
+    "description": "The refusal as data. The other fields depend on the code.",
     "required": ["type", "title", "status", "detail", "code", "message", "candidates", "remedies"],
     "properties": {
         "type": {"type": "string"},

@@ -137,7 +137,7 @@ def _add_key(request: Request[Any], raw: bytes) -> Request[Any]:
         raise Refused(BadRequest(problem="expected a key of 1 to 200 characters", field="Idempotency-Key"))
     given: str | None = getattr(request, "idempotency_key", None)
     if given not in {None, key}:
-        problem = "the Idempotency-Key header and idempotencyKey are one thing, given with two values"
+        problem = "the Idempotency-Key header and idempotencyKey have different values"
         raise Refused(BadRequest(problem=problem, field="idempotencyKey"))
     return msgspec.structs.replace(request, idempotency_key=key)
 

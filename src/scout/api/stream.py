@@ -64,7 +64,7 @@ async def follow(
         except Refused as refused:
             last = _build_dropped(refused.diagnostic)
         except TimeoutError:
-            raise ConnectionError("the client takes nothing") from None
+            raise ConnectionError("the client stopped reading") from None
         except Exception as error:  # noqa: BLE001 (headers are sent: report the error in the stream and end it)
             last = _build_frame("dropped", fault(error).body)
         async with asyncio.timeout(_STUCK):
@@ -81,7 +81,7 @@ async def _send_events(following: "_Following", send: AsgiSend, frames: Frames, 
             await send({"type": "http.response.body", "body": words, "more_body": True})
         await following.wait_for_news(comment)
         if following.gone.done():
-            raise ConnectionError("the client is gone")
+            raise ConnectionError("the client disconnected")
         if following.stopping.done():
             return _build_dropped(following.stopping.result())
         try:

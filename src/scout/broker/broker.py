@@ -244,7 +244,7 @@ class Broker:
         try:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
-                wake_agent(tx, tx.actor.agent_id, "it did something itself")
+                wake_agent(tx, tx.actor.agent_id, "it was active")
             if tx.ledger.unwritten:
                 tx.ledger.flush()
         except BaseException:

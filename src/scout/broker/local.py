@@ -158,7 +158,7 @@ class LocalScout:
         call, broker, after = self._call(), self._broker, request.after
         request = await self._expand_references(request)
         if after is not None and after < 0:
-            raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
+            raise Refused(BadRequest(problem="log numbers start at 1", field="after"))
         wanted = await call.read(lambda tx: overview.build_event_filter(tx, request, broker.glance))
 
         async def read(place: int) -> list[Event]:

@@ -372,6 +372,6 @@ def _build_ambiguous(
 
 def _build_none(noun: _Noun, text: str) -> NotFound:
     ended = noun.name in _ENDED and _SHORT.fullmatch(text) is None
-    parameters, why = ({"all": True}, "those that have ended, too") if ended else ({}, "those there are")
+    parameters, why = ({"all": True}, "include ended ones") if ended else ({}, "list them")
     look = Remedy(operation=noun.operation, parameters=parameters, why=why)
     return NotFound(noun=noun.name, id=text[:200], remedies=(look,) if noun.operation else ())

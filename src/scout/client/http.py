@@ -209,7 +209,7 @@ def _read_head(answer: BinaryIO) -> tuple[int, dict[str, str]]:
     headers: dict[str, str] = {}
     while (line := answer.readline()) not in (b"\r\n", b"\n"):
         if not line:
-            raise Lost("half an answer")
+            raise Lost("incomplete response")
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
     return int(first[1]), headers
@@ -222,7 +222,7 @@ def _read_body(answer: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
         length = int(headers["content-length"])
         data = answer.read(length)
         if len(data) < length:
-            raise Lost("half an answer")
+            raise Lost("incomplete response")
         yield data
     else:
         yield answer.read()
@@ -232,6 +232,6 @@ def _read_chunks(answer: BinaryIO) -> Iterator[bytes]:
     while size := int(answer.readline().partition(b";")[0].strip() or b"-1", 16):
         data = answer.read(size) if size > 0 else b""
         if not data or len(data) < size:
-            raise Lost("half an answer")
+            raise Lost("incomplete response")
         answer.readline()
         yield data

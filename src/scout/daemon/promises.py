@@ -130,7 +130,7 @@ class Play:
         flight = await self.reach(receipt.flight_id, FlightState.RUNNING)
         if flight.state is not FlightState.RUNNING:
             raise _NotTried(
-                f"its turn had {flight.state} before: {_shorten(flight.reason or flight.output or '')}"
+                f"its turn was already {flight.state}: {_shorten(flight.reason or flight.output or '')}"
             )
         return flight
 
@@ -233,7 +233,7 @@ async def _check_imports(play: Play) -> str:
     page = await play.scout.call(ListMessages(conversation=receipt.conversation_id, limit=200))
     if len(page.items) != 2:
         raise _Failed(f"{len(page.items)} messages are stored for one ask and its answer")
-    return "stored are the ask and its answer, nothing of its transcript"
+    return "only the ask and its answer are stored, no transcript"
 
 
 async def _check_usage(play: Play) -> str:
@@ -262,7 +262,7 @@ async def _check_mail(play: Play) -> str:
     delivery = await play.scout.call(GetDelivery(delivery_id=sent.deliveries[0].delivery_id))
     if delivery.state is not DeliveryState.ACKED or delivery.carried_with is None:
         raise _Failed(f"the note is still {delivery.state} after the next turn")
-    return "a note was told with its next turn"
+    return "a note came with its next turn"
 
 
 async def _check_recovery(play: Play) -> str:
@@ -285,7 +285,7 @@ async def _check_cancel(play: Play) -> str:
     await play.scout.cancel(flight.id, "the check cancels it")
     over = await play.finish(flight.id, _SOON)
     if over.state is not FlightState.CANCELLED:
-        raise _Failed(f"a cancelled turn has {over.state}: {over.reason}")
+        raise _Failed(f"the cancelled turn is {over.state}: {over.reason}")
     return "a turn was cancelled while it ran"
 
 
@@ -323,7 +323,7 @@ async def _check_killed(play: Play) -> str:
     pid = (await play.scout.call(GetSession(session_id=play.need_session().id))).pid
     if pid is None:
         await play.scout.cancel(flight.id, "the check cannot kill it")
-        raise _NotTried("no process of its own is known")
+        raise _NotTried("its process is not known")
     os.killpg(os.getpgid(pid), signal.SIGKILL)  # this includes its keeper and child processes
     return f"its program was killed: {_require_failure(await play.finish(flight.id, _SOON))}"
 
@@ -350,7 +350,7 @@ async def _require_refusal(work: Awaitable[object]) -> str:
 
 def _check_answer(play: Play, flight: FlightView, word: str) -> None:
     if flight.state is not FlightState.COMPLETED:
-        raise _Failed(f"the flight has {flight.state}: {_shorten(flight.reason)}")
+        raise _Failed(f"the flight is {flight.state}: {_shorten(flight.reason)}")
     text = flight.output or ""
     if not text or (word not in text and play.can.calls_model):
         raise _Failed(f"it was asked for {word} and answered: {_shorten(text) or 'nothing'}")
@@ -358,9 +358,9 @@ def _check_answer(play: Play, flight: FlightView, word: str) -> None:
 
 def _require_failure(flight: FlightView) -> str:
     if flight.state is not FlightState.FAILED:
-        raise _Failed(f"a turn that broke has {flight.state}")
+        raise _Failed(f"the broken turn is {flight.state}")
     if not flight.reason:
-        raise _Failed("a turn that broke failed without a reason")
+        raise _Failed("the broken turn failed without a reason")
     return f"its flight failed: {_shorten(flight.reason)}"
 
 

@@ -67,12 +67,15 @@ class BirthBranch(Record):
 
     def _suggest_elsewhere(self, slug: str, cap: int) -> tuple[Remedy, ...]:
         here = {"slug": slug, "from": f"branch:{self.text}", "role": "worker"}
-        worker = Remedy(operation="spawn", parameters=here, why="a worker has no branch of its own")
+        worker = Remedy(operation="spawn", parameters=here, why="a worker needs no separate branch")
         if cap < 1:
             return (worker,)
         above = ".".join((self.root, *self.slugs[: cap - 1]))
         there = {"slug": slug, "from": f"branch:{above}"}
-        return (worker, Remedy(operation="spawn", parameters=there, why="the lowest agent that may"))
+        return (
+            worker,
+            Remedy(operation="spawn", parameters=there, why="the deepest agent that can have children"),
+        )
 
 
 def check_ref(text: str) -> str:

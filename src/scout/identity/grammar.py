@@ -110,7 +110,7 @@ def parse_dimensions(fields: Mapping[str, object]) -> Address:
 
 def _build_refusal(text: str, fault: _Fault, *remedies: Remedy) -> Refused:
     told = (one if one.startswith(("@", "branch:")) else f"@{one}" for one in fault.readings)
-    readable = (suggest(one, "a reading that works") for one in dict.fromkeys(told) if _is_readable(one))
+    readable = (suggest(one, "a valid spelling") for one in dict.fromkeys(told) if _is_readable(one))
     return build_malformed(text, fault.position, fault.problem, fault.expected, *(remedies or readable))
 
 

@@ -120,7 +120,7 @@ def _read_structured(text: str) -> Name:
 def _check_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise build_malformed("", 0, "a dimension twice", "each dimension at most once")
+        raise build_malformed("", 0, "a repeated dimension", "each dimension at most once")
     return fields
 
 

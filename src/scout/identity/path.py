@@ -214,7 +214,7 @@ def _check_root(text: str, segments: list[str], starts: list[int]) -> int:
     for index in names:
         if segments[index] in PATH_WORDS:
             problem = f"the reserved word '{segments[index]}'"
-            raise build_malformed(text, starts[index], problem, "a name that is no path word")
+            raise build_malformed(text, starts[index], problem, "a name that is not a path word")
     return length
 
 
@@ -224,7 +224,7 @@ def _check_suffixes(text: str, segments: list[str], starts: list[int]) -> None:
         word, start = segments[index], starts[index]
         count += 1
         if count > MAX_SUFFIXES:
-            raise build_malformed(text, start, "one more suffix", f"at most {MAX_SUFFIXES} suffixes")
+            raise build_malformed(text, start, "too many suffixes", f"at most {MAX_SUFFIXES} suffixes")
         if word == "memory":
             index += 1
         elif word in _INDEXED:

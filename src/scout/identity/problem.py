@@ -30,7 +30,7 @@ class MalformedAddress(Diagnostic, tag="malformed_address"):
 
 
 class ReservedName(Diagnostic, tag="reserved_name"):
-    """The word has a meaning of its own in addresses, so no agent or alias may carry it.
+    """The word has a special meaning in addresses, so it cannot be the name of an agent or alias.
 
     Dimension keys, harness names and words such as `root` or `self` are reserved, because a name
     that looks like syntax would be read as syntax. `teaches` shows how the word is used.
@@ -47,7 +47,7 @@ class ReservedName(Diagnostic, tag="reserved_name"):
 
 
 class DepthCap(Diagnostic, tag="depth_cap"):
-    """The tree of agents below a root branch may only be so deep.
+    """The tree of agents below a root branch has a maximum depth.
 
     Spawn from an agent higher up, give the work to a worker (which has no branch of its own), or
     raise `limits.depthCap` in the settings.

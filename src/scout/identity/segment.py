@@ -32,5 +32,5 @@ def fold_segment(text: object) -> str:
     """Return the folded segment; refuse text that folds to nothing."""
     folded = fold(text)
     if not folded:
-        raise build_malformed(require_text(text), 0, "nothing is left of the name", "a letter or a digit")
+        raise build_malformed(require_text(text), 0, "no letter or digit in the name", "a letter or a digit")
     return folded

@@ -34,7 +34,7 @@ def name_registered(
     persona = fold_segment(profile) if profile is not None else None
     last = ".".join(part for part in (name, place, persona) if part)
     if last in PATH_WORDS:
-        teaches = f"it is a word of paths, as in `/user/{last}`"
+        teaches = f"it is a path word, as in `/user/{last}`"
         raise Refused(
             ReservedName(word=last, teaches=teaches, remedies=(suggest(f"@my-{last}", "a free name"),))
         )

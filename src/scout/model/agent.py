@@ -138,7 +138,7 @@ def move_agent(agent: Agent, move: AgentMove, now: Time, *, seen: int | None = N
 def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes: Any) -> Agent:
     """Return the agent with another config, role or folder; its names never change."""
     for name in sorted(changes.keys() - _CHANGEABLE):
-        problem = f"an agent's {name} never changes; these may: {', '.join(sorted(_CHANGEABLE))}"
+        problem = f"an agent's {name} cannot be changed; these can: {', '.join(sorted(_CHANGEABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))
     return change_record("agent", agent, now, seen=seen, **changes)
 
@@ -182,6 +182,6 @@ def _check_key(key: str) -> None:
         raise Refused(BadRequest(problem=problem, field=key))
     if key not in _KEYS:
         nearest = difflib.get_close_matches(key, _KEYS, n=3)
-        problem = f"unknown config key '{key:.60}'; known are {', '.join(_KEYS)}"
+        problem = f"unknown config key '{key:.60}'; known keys: {', '.join(_KEYS)}"
         candidates = tuple(Candidate(address=name) for name in nearest)
         raise Refused(BadRequest(problem=problem, field=f"{key:.60}", candidates=candidates))

@@ -169,7 +169,7 @@ def assess_risk(request: PermissionRequest) -> Risk:
 def check_attention(attention: Attention) -> Attention:
     """Return the item; refuse a consult without a default action."""
     if attention.kind is AttentionKind.CONSULT and not attention.default_action:
-        problem = "a consult goes on without an answer, so it needs a default action"
+        problem = "a consult continues without an answer, so it needs a default action"
         raise Refused(BadRequest(problem=problem, field="defaultAction"))
     return attention
 

@@ -169,7 +169,7 @@ def check_kind(conversation: Conversation) -> Conversation:
     if conversation.kind is ConversationKind.CHANNEL and not (conversation.name and conversation.owner):
         problem = "a channel needs a name and an owner"
     if conversation.kind is ConversationKind.THREAD and conversation.parent_id is None:
-        problem = "a thread needs the conversation it hangs on"
+        problem = "a thread needs its parent conversation"
     if problem:
         raise Refused(BadRequest(problem=problem, field="kind"))
     return conversation

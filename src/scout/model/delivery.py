@@ -215,7 +215,7 @@ def postpone(delivery: Delivery, until: Time, reason: str, now: Time) -> Deliver
 
 def expire(delivery: Delivery, now: Time, rule: Backoff) -> Delivery:
     """Expire the lease. The target may have taken the delivery, so the next attempt may be a repeat."""
-    after = _retry(delivery, DeliveryMove.EXPIRE, now, problem="the lease ran out", rule=rule)
+    after = _retry(delivery, DeliveryMove.EXPIRE, now, problem="the lease expired", rule=rule)
     return msgspec.structs.replace(after, may_repeat=True)
 
 
@@ -234,10 +234,10 @@ def settle_uncertain(delivery: Delivery, found: InspectResult, now: Time, rule: 
     if found is InspectResult.TAKEN:
         return move_record(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
     if found is InspectResult.NOT_TAKEN:
-        problem = "not taken before the restart"
+        problem = "not accepted before the restart"
         return _retry(delivery, DeliveryMove.EXPIRE, now, problem=problem, rule=rule, pause=0)
     if delivery.may_repeat:
-        return dead_letter(delivery, "twice uncertain whether it was taken", now)
+        return dead_letter(delivery, "uncertain twice whether it was accepted", now)
     return expire(delivery, now, rule)
 
 

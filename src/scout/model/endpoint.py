@@ -166,7 +166,7 @@ def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, *
     learns = {"session_id"} if endpoint.session_id is None else set[str]()
     for name in sorted(changes.keys() - _CHANGEABLE - learns):
         if changes[name] != getattr(endpoint, name, object()):
-            problem = f"an endpoint's {name} never changes by an update: a new one is a new endpoint"
+            problem = f"an endpoint's {name} cannot be changed: register a new endpoint"
             raise Refused(BadRequest(problem=problem, field=name))
     return change_record("endpoint", endpoint, now, seen=seen, **changes)
 

@@ -200,7 +200,7 @@ def wait_flight(
 
 def resume_flight(flight: Flight, now: Time, *, seen: int | None = None) -> Flight:
     """Resume the flight: its dependency is resolved."""
-    working = _set_working(flight, "the wait is over", now)
+    working = _set_working(flight, "the wait has ended", now)
     return move_record(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
 
 

@@ -78,7 +78,7 @@ def restore_names(
         if seed in renamed and seed not in known and own in known:
             value = renamed.pop(seed)
             if renamed.setdefault(own, value) != value:
-                problem = f"{own} and {seed} are one thing, given with two values"
+                problem = f"{own} and {seed} are the same field and have different values"
                 raise Refused(BadRequest(problem=problem, field=seed))
     return renamed
 

@@ -186,7 +186,7 @@ def wait_work(
 ) -> WorkItem:
     """Mark the item as waiting; the owner of the dependency holds the next move."""
     if not next_move_owner_id:
-        problem = "a waiting work item names who owns the next move"
+        problem = "a waiting work item needs a next-move owner"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
     return move_record(
         WORK_ITEM,
@@ -274,7 +274,7 @@ def cancel_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = No
 def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> WorkItem:
     """Give the next move to another holder in the same state, when the current one cannot act."""
     if not holder_id or item.state in WORK_ITEM.settled:
-        problem = "the next move of an unsettled item goes to somebody"
+        problem = "an open work item needs a next-move owner"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
     return change_record("work item", item, now, next_move_owner_id=holder_id, reason=reason)
 
@@ -282,7 +282,7 @@ def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> Wo
 def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) -> WorkItem:
     """Add a relation to another item; adding the same one again changes nothing."""
     if other_id == item.id:
-        raise Refused(BadRequest(problem="a work item has no relation to itself", field="workItemId"))
+        raise Refused(BadRequest(problem="a work item cannot be related to itself", field="workItemId"))
     relation = Relation(kind=kind, work_item_id=other_id)
     if relation in item.relations:
         return item
@@ -292,7 +292,7 @@ def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) ->
 def update_work(item: WorkItem, now: Time, *, seen: int | None = None, **changes: Any) -> WorkItem:
     """Edit the title, description, priority, labels, reviewer, conversation or due time."""
     for name in sorted(changes.keys() - _EDITABLE):
-        problem = f"a work item's {name} changes by a move; to edit are {', '.join(sorted(_EDITABLE))}"
+        problem = f"a work item's {name} changes by a move; editable: {', '.join(sorted(_EDITABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))
     if not changes.get("title", item.title).strip():
         raise Refused(BadRequest(problem="a work item needs a title", field="title"))

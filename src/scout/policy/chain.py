@@ -48,7 +48,7 @@ def check_chain(
     if len(above) > limit:
         remedies = (*(_suggest_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
         raise Refused(AskLoop(chain=chain, limit=limit, remedies=remedies))
-    rule = "inside of another ask" if lineage else "first ask"
+    rule = "within another ask" if lineage else "first ask"
     return ChainDecision(rule=rule, chain=chain, length=len(above), limit=limit)
 
 

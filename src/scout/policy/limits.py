@@ -175,7 +175,7 @@ def add_grace(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
 
 def check_open_flights(address: str, open_flights: int, limits: Limits) -> Within:
     """Check whether the agent may receive another ask."""
-    look = Remedy(operation="flight.list", parameters={"agent": address}, why="what it works on")
+    look = Remedy(operation="flight.list", parameters={"agent": address}, why="see what it works on")
     return _check_room(f"open flights of {address}", "openFlights", open_flights, limits.open_flights, look)
 
 
@@ -209,7 +209,7 @@ def check_attention_rate(agent: str, earlier: Time | None, limits: Limits, now: 
 
 def check_open_attention(agent: str, opened: int, limits: Limits) -> Within:
     """Check whether an agent may have another open item."""
-    look = Remedy(operation="attention", parameters={"raised": True}, why="what it waits for")
+    look = Remedy(operation="attention", parameters={"raised": True}, why="see what it waits for")
     what = f"open attention items of {agent}"
     return _check_room(what, "openAttention", opened, limits.open_attention, look, retry_after=_SOON)
 

@@ -120,7 +120,7 @@ def check_reach(reach: Reach) -> WakeAction:
 
 def _describe_silence(reach: Reach) -> str:
     """Return the reason shown for an agent whose endpoint does not respond."""
-    return "its session does not answer; it may come back by itself" if reach.unreachable else ""
+    return "its session does not respond; it may reconnect by itself" if reach.unreachable else ""
 
 
 def is_kept_warm(reach: Reach) -> bool:

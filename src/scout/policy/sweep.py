@@ -208,7 +208,7 @@ def _check_held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round)
     if not this.is_past(flight.next_check_at or on.until):
         return None
     if late is None and on.kind is not WaitingKind.PEER:
-        return _resume(flight, f"{on.kind} is over", this)
+        return _resume(flight, f"{on.kind} has ended", this)
     if queued:
         return _plan_check(flight, f"held for {on.kind}", this)
     return (
@@ -305,7 +305,7 @@ _AWAKE = {
     "terminal": "a session is open in a terminal",
     "unresumable": "its running program could not be resumed",
     "kept_warm": "it is kept warm",
-    "by_hand": "it was started by hand",
+    "by_hand": "a person started it",
     "elsewhere": "another node manages it",
 }
 _NEVER = frozenset({Kind.CONNECTOR, Kind.SYSTEM})

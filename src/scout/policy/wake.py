@@ -153,7 +153,7 @@ def decide_wake(
 
 
 def may_suggest(facts: WakeFacts) -> bool:
-    """Whether to ask a router: the rules found nobody, and its suggestion would be used."""
+    """Whether to ask a router: the rules found no agent, and its suggestion would be used."""
     occasion = facts.occasion
     if _find_silence_rule(occasion):
         return False
@@ -243,14 +243,14 @@ def _list_suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Pa
 
 
 def _find_silence_rule(occasion: Occasion) -> str:
-    """Return the rule that wakes nobody, if one applies. Asks, questions and work always have a holder."""
+    """Return the rule that wakes no agent, if one applies. Asks, questions and work always have a holder."""
     if occasion.kind in (MessageKind.STATUS, MessageKind.FINAL):
-        return f"{occasion.kind} wakes nobody"
+        return f"a {occasion.kind} message wakes no agent"
     if occasion.place is None or occasion.cause not in (Cause.SEND, Cause.WAKE):
         return ""
     if occasion.place.kind is ConversationKind.BROADCAST:
-        return "a broadcast wakes nobody"
-    return "a quiet conversation wakes nobody" if occasion.place.quiet else ""
+        return "a broadcast wakes no agent"
+    return "a quiet conversation wakes no agent" if occasion.place.quiet else ""
 
 
 def _is_waking(occasion: Occasion, role: Role | None = None) -> bool:
@@ -269,7 +269,7 @@ def _consider_candidate(
     if why_not:
         return Considered(role=role, party=party, why_not=why_not)
     waking = _is_waking(occasion, role)
-    obstacle = "nothing is known of it" if reach is None else reach.find_obstacle(waking)
+    obstacle = "it is not a known agent" if reach is None else reach.find_obstacle(waking)
     return Considered(role=role, party=party, why_not=obstacle, unreachable=bool(obstacle))
 
 
@@ -277,10 +277,10 @@ def _build_decision(considered: Sequence[Considered], silence: str, facts: WakeF
     reaches = {reach.agent_id: reach for reach in facts.reaches}
     missed = next((one for one in considered if one.unreachable), None)
     chosen = next((one for one in considered if not one.why_not), None)
-    action, rule, remedies = WakeAction.NOBODY, silence or "nobody else owes anything", ()
+    action, rule, remedies = WakeAction.NOBODY, silence or "no other agent owns the next move", ()
     if missed is not None and chosen is None:
         lost = reaches.get(missed.party.agent_id)
-        rule, remedies = "nobody can be reached", (lost.remedy,) if lost else ()
+        rule, remedies = "no agent can be reached", (lost.remedy,) if lost else ()
     if chosen is not None:
         reach = reaches[chosen.party.agent_id]
         action, rule = reach.choose_action(_is_waking(facts.occasion, chosen.role)), chosen.role
@@ -326,5 +326,11 @@ def compare_decision(stored: WakeFact) -> str:
     if stored.rule == _BUDGET and today.action == WakeAction.WAKE:
         # Earlier wakes are not in the facts: without the budget, a held decision is a wake.
         today = replace(today, action=WakeAction.HOLD, rule=_BUDGET)
-    words = describe_decision(today)
-    return "" if words == describe_decision(stored) else words
+    return "" if _get_outcome(today) == _get_outcome(stored) else describe_decision(today)
+
+
+def _get_outcome(wake: WakeFact) -> tuple[Any, ...]:
+    """Return the parts that make two decisions equal, without their sentences, which may be reworded."""
+    rule = wake.rule if wake.agent_id else ""
+    passed_over = tuple((one.agent_id, one.session_id, one.role) for one in wake.passed_over)
+    return wake.action, wake.agent_id, wake.session_id, rule, wake.instead_of, passed_over

@@ -94,7 +94,7 @@ class RaiseAttention(Write[AttentionView]):
     body: Annotated[str, describe("details")] = ""
     risk: Annotated[Risk, describe("low, medium or high")] = Risk.LOW
     options: Annotated[tuple[Words, ...], describe("an answer to choose from")] = ()
-    default_action: Annotated[Words | None, describe("what you do if nobody answers")] = None
+    default_action: Annotated[Words | None, describe("what you do without an answer")] = None
     flight_id: FlightOf = None
     work_item_id: WorkOf = None
     expires_in: ExpiresIn = None
@@ -133,7 +133,7 @@ class Consult(Write[AttentionView]):
     permission: ClassVar[str] = "any agent, for its own user"
 
     question: Body
-    default_action: Annotated[Words, describe("what you do if nobody answers")]
+    default_action: Annotated[Words, describe("what you do without an answer")]
     options: Annotated[tuple[Words, ...], describe("an answer to choose from")] = ()
     risk: Annotated[Risk, describe("low, medium or high")] = Risk.LOW
     flight_id: FlightOf = None

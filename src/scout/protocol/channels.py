@@ -79,11 +79,13 @@ class CreateChannel(Write[ChannelView]):
 
     name: Annotated[Words, describe("the channel's name, in lower case")]
     members: Annotated[tuple[Words, ...], describe("member addresses")] = ()
-    master: Annotated[Words | None, describe("the member responsible for messages nobody else owns")] = None
+    master: Annotated[Words | None, describe("the member responsible for messages without another owner")] = (
+        None
+    )
     soft_mentions: Annotated[SoftMentions, describe("what a mention inside a message does")] = (
         SoftMentions.RECORD
     )
-    quiet: Annotated[bool, describe("messages here wake nobody")] = False
+    quiet: Annotated[bool, describe("messages here wake no agent")] = False
 
 
 Channel = Annotated[Words, describe("the channel's name or id")]
@@ -147,10 +149,12 @@ class ChannelPolicy(Write[ChannelView]):
     permission: ClassVar[str] = "its creator, or the operator"
 
     name: Channel
-    master: Annotated[Words | None, describe("the member responsible for messages nobody else owns")] = None
+    master: Annotated[Words | None, describe("the member responsible for messages without another owner")] = (
+        None
+    )
     no_master: Annotated[bool, describe("remove the master")] = False
     soft_mentions: Annotated[SoftMentions | None, describe("what a mention inside a message does")] = None
-    quiet: Annotated[bool | None, describe("messages here wake nobody")] = None
+    quiet: Annotated[bool | None, describe("messages here wake no agent")] = None
 
 
 class ArchiveChannel(Write[ChannelView]):

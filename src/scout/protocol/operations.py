@@ -94,7 +94,7 @@ _LOCAL = (
     build_local_operation(
         "user.link", "Link a chat account to a user by a one-time code.", "user", "connector"
     ),
-    build_local_operation("mesh.status", "Show show the nodes."),
+    build_local_operation("mesh.status", "Show the machines of the mesh."),
 )
 
 OPERATIONS: dict[str, Operation] = {

@@ -91,7 +91,7 @@ class PauseScout(Write[PauseView]):
     permission: ClassVar[str] = "the operator"
 
     now: Annotated[bool, describe("interrupt running turns")] = False
-    reason: Annotated[Words, describe("why; shown to callers who wait")] = ""
+    reason: Annotated[Words, describe("the reason; shown to waiting callers")] = ""
 
 
 class ResumeScout(Write[PauseView]):

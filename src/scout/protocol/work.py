@@ -137,7 +137,7 @@ class WaitWork(Write[WorkView]):
         Words | None, describe("what it waits for: an address, an item's id, a file or a sentence")
     ] = None
     next_move_owner_id: Annotated[
-        Words | None, describe("who holds the next move; default: derived from what it waits for")
+        Words | None, describe("the owner of the next move; default: derived from what it waits for")
     ] = None
     until: Annotated[Time | None, describe("when the wait ends by itself")] = None
     reason: Annotated[Words, describe("why")] = ""
@@ -194,7 +194,7 @@ class ReopenWork(Write[WorkView]):
     permission: ClassVar[str] = "the reviewer or the requester"
 
     work_item_id: WorkId
-    reason: Annotated[Words, describe("what is missing")]
+    reason: Annotated[Words, describe("see what is missing")]
     revision: Revision = None
 
 

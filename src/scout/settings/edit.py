@@ -38,8 +38,8 @@ def add_root(settings: Settings, directory: str) -> Settings:
     """Add a directory to the allowed roots, in the file and in the returned settings."""
     root = os.path.realpath(directory)
     if root == "/" or not Path(root).is_dir():
-        why = "is the whole disk" if root == "/" else "is no directory"
-        remedy = Remedy(operation="config.roots", parameters={}, why="the roots there are")
+        why = "is the root of the file system" if root == "/" else "is not a directory"
+        remedy = Remedy(operation="config.roots", parameters={}, why="list the allowed roots")
         raise Refused(BadRequest(problem=f"{root} {why}", field="roots", remedies=(remedy,)))
     with _lock_folder(settings.config):
         kept: object = parse(_read_bytes(settings.config), settings.config).get("roots", [])
@@ -55,7 +55,7 @@ def _get_setting(key: str) -> Setting:
     near = find_nearest(key)
     problem = f"no setting is called {key[:80]}" + (f"; the nearest is {near[0]}" if near else "")
     if key in _FIXED:
-        problem = f"{key} is no setting: SCOUT_HOME in the environment says where Scout keeps its files"
+        problem = f"{key} is not a setting: SCOUT_HOME in the environment sets the data folder"
     remedy = Remedy(operation="config", parameters={}, why="every setting")
     candidates = tuple(Candidate(address=one) for one in near)
     raise Refused(BadRequest(problem=problem, field="key", candidates=candidates, remedies=(remedy,)))

@@ -70,7 +70,7 @@ def _check_own(folder: str) -> None:
         make_private(path)
         seen = path.stat()
         if folder == "/" or seen.st_mode & stat.S_ISVTX or seen.st_uid != os.getuid():
-            raise _build_refusal(folder, "it belongs to others too")
+            raise _build_refusal(folder, "other users have access to it")
         if stat.S_IMODE(seen.st_mode) != 0o700:
             path.chmod(0o700)
     except OSError as error:
@@ -87,12 +87,12 @@ def _check_config(file: Path) -> None:
     if others:
         why = f"after you have read {file}, and made it yours: chown $USER and chmod 600"
         remedy = Remedy(operation="up", parameters={}, why=why)
-        problem = f"{file} can be changed by other users, and is not followed"
+        problem = f"{file} can be changed by other users, so Scout does not use it"
         raise Refused(BadRequest(problem=problem, field="config.toml", remedies=(remedy,)))
 
 
 def _build_refusal(folder: str, why: str) -> Refused:
     remedy = Remedy(operation="up", parameters={}, why="after setting SCOUT_HOME to a folder of your own")
     return Refused(
-        BadRequest(problem=f"{folder} cannot be Scout's folder: {why}", field="home", remedies=(remedy,))
+        BadRequest(problem=f"{folder} cannot be the data folder: {why}", field="home", remedies=(remedy,))
     )

@@ -70,7 +70,7 @@ def _build_refusal(connection: sqlite3.Connection, version: int) -> BadRequest:
     older = path and path.with_name(f"{path.name}.before-{CURRENT + 1}")
     remedies: tuple[Remedy, ...] = ()
     if older is not None and older.is_file():
-        why = "the copy made before the newer Scout changed the store; what came later is not in it"
+        why = "the copy made before the newer Scout changed the store; later changes are not in it"
         remedies = (Remedy(operation="restore", parameters={"file": str(older)}, why=why),)
     where = f" {path}" if path else ""
     problem = f"the store{where} has schema {version} and this Scout knows {CURRENT}: use the newer Scout"

@@ -45,7 +45,7 @@ def build_refusal(error: sqlite3.Error, path: str) -> Refused | None:
     if fault is Fault.FULL:
         return Refused(StoreFull(path=path))
     if fault is Fault.DAMAGED:
-        verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+        verify = Remedy(operation="verify", parameters={}, why="see what can be read and what is lost")
         return Refused(StoreDamaged(path=path, problems=(str(error),), remedies=(verify,)))
     return None
 

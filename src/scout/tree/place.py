@@ -84,7 +84,7 @@ class Disk:
         if directory == "~" or directory.startswith("~/"):
             directory = self._home + directory[1:]
         if not directory.startswith("/") and base is None:
-            problem = f"{directory:.120} is relative, and there is no directory that it is relative to"
+            problem = f"{directory:.120} is relative, but the caller has no directory"
             raise _build_refusal(problem, at=f"/{directory}")
         return directory if base is None else f"{base}/{directory}" if directory[0] != "/" else directory
 
@@ -122,11 +122,11 @@ def _build_missing(path: str) -> Refused:
         if not (above / part).is_dir():
             near = difflib.get_close_matches(part, _list_folders(above), n=3, cutoff=0.5)
             found = [str(above / name) for name in near]
-            what = "is a file, not a directory" if (above / part).exists() else "is not there"
+            what = "is a file, not a directory" if (above / part).exists() else "does not exist"
             problem = f"{str(above / part)[:200]} {what}"
             return _build_refusal(problem, at=found[0] if found else str(above), near=found)
         above = above / part
-    return _build_refusal(f"{path:.200} is not there")
+    return _build_refusal(f"{path:.200} does not exist")
 
 
 def _list_folders(folder: Path) -> list[str]:
@@ -157,7 +157,7 @@ def _project_file(folders: list[str]) -> _File | None:
 def _read_project(path: Path) -> _Project:
     text = read_small_text(path)
     if text is None:
-        raise _build_refusal(f"{path} is no readable text file")
+        raise _build_refusal(f"{path} is not a readable text file")
     try:
         says = decode(tomllib.loads(text), _Project)
     except Refused as refusal:

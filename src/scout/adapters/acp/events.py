@@ -28,7 +28,7 @@ _INTERNAL = -32603
 _WIDTH = 2000
 _ALLOWS, _REJECTS = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 _ENDS = {
-    "refusal": (Layer.PROVIDER, "the model refused to go on"),
+    "refusal": (Layer.PROVIDER, "the model refused to continue"),
     "max_tokens": (Layer.PROVIDER, "the model reached its limit of tokens"),
     "max_turn_requests": (Layer.HARNESS, "the agent reached its limit of requests in one turn"),
 }

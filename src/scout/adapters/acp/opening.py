@@ -88,7 +88,7 @@ class AcpOpening:
             return "", await self._request(hello, _OPEN, "session/new", {})
         if not named:
             if "fork" not in more:
-                raise RpcError("the agent cannot begin a session as a copy of another")
+                raise RpcError("the agent cannot fork a session")
             return "", await self._request(hello, _OPEN, "session/fork", {"sessionId": self._spec.fork_of})
         if "resume" in more:
             try:
@@ -116,7 +116,7 @@ class AcpOpening:
         updates = [inner(parse_message(line.text), "params") for line in self._rpc.pipe.read_lines(begun)]
         kinds = {text(inner(one, "update"), "sessionUpdate") for one in updates}
         if not kinds & {"user_message_chunk", "agent_message_chunk"}:
-            raise RpcError(f"the agent knows nothing that was said in session {named}")
+            raise RpcError(f"the agent has no messages of session {named}")
         return made
 
     async def _request(self, hello: Entry, tag: str, method: str, params: Entry) -> Entry:

@@ -212,7 +212,7 @@ def answer_request(message: Entry, allow: bool, said: str) -> Entry:
     request = _get_request(message)
     given = inner(request, "input")
     if not allow:
-        return {"behavior": "deny", "message": said or "A person said no."}
+        return {"behavior": "deny", "message": said or "A person denied this."}
     if text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
         return {"behavior": "allow", "updatedInput": {**given, "answers": _map_answers(questions, said)}}
     return {"behavior": "allow", "updatedInput": given}

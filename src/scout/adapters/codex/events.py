@@ -237,7 +237,7 @@ def read_failure(error: Entry, resets: list[int], told_at: object) -> Limited | 
     """Return the end of a failed turn: a rate limit, a missing login, or another error of the provider."""
     info, reason = (
         error.get("codexErrorInfo"),
-        _extract_message(text(error, "message")) or "it failed without a word",
+        _extract_message(text(error, "message")) or "it failed without a message",
     )
     status = next((one.get("httpStatusCode") for one in _list_details(info)), None)
     if info in _LIMITS or status == _TOO_MANY:

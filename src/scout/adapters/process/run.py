@@ -42,9 +42,9 @@ class RunState(Enum):
     """The state of a run as its folder shows it, also to a broker that did not start it."""
 
     ABSENT = "nothing was started"
-    RUNNING = "its process is there"
-    ENDED = "it said how it ended, or was stopped"
-    LOST = "its process is gone and nothing says how"
+    RUNNING = "its process is running"
+    ENDED = "it has an exit code, or was stopped"
+    LOST = "its process is gone, without an exit code"
 
 
 class Run:

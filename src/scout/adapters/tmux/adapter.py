@@ -49,8 +49,8 @@ _BLINK = 0.3  # seconds until a screen shows a pasted text
 _BLANK = 4  # factor on the usual wait while a program shows nothing
 _NOTES = (
     "tmux enforces no permission profile: the program in the pane has its own rules",
-    "what is asked there is only seen on its screen, and answered by typing",
-    "a program that does not know bracketed paste reads each line of a prompt for itself",
+    "Scout reads questions from the screen and types the answers",
+    "a program without bracketed paste reads each line of a prompt as separate input",
 )
 
 
@@ -86,7 +86,7 @@ class Tmux(BasicHarness):
         if held is not None or spec.native_ids:
             native = next(iter(spec.native_ids.values()), spec.session_id)
             raise Refused(
-                refuse_attach(self.name, spec, native, "its program is over, and cannot be resumed")
+                refuse_attach(self.name, spec, native, "its program has ended and cannot be resumed")
             )
         return (await self._start_pane(spec)).told
 
@@ -129,7 +129,7 @@ class Tmux(BasicHarness):
         if pane is not None and held is not None and held.pane == pane:
             return held.told
         if pane is None or held is not None or server == self._own:
-            reason = "there is no such pane with a program, or it is another session's"
+            reason = "no such pane runs a program, or it belongs to another session"
             raise Refused(refuse_attach(self.name, spec, native_id, reason))
         self._get_record(spec.session_id).run.prepare()
         return self._keep(spec, server, pane, own=False).told
@@ -154,7 +154,7 @@ class Tmux(BasicHarness):
     async def open(self, spec: SessionSpec) -> OpenedSession:
         held = self._get_record(spec.session_id).held
         if held is None or await held.server.look(held.pane) is None:
-            raise Refused(refuse_attach(self.name, spec, spec.session_id, "its pane is not there"))
+            raise Refused(refuse_attach(self.name, spec, spec.session_id, "its pane does not exist"))
         words = ("tmux", *held.address, "attach-session", "-t", f"={held.session}")
         return OpenedSession(command=words, cwd=spec.cwd)
 
@@ -163,7 +163,7 @@ class Tmux(BasicHarness):
         held = self._get_record(spec.session_id).held
         shown = await held.server.look(held.pane) if held is not None else None
         if held is None or shown is None:
-            raise Refused(refuse_attach(self.name, spec, spec.session_id, "its pane is not there"))
+            raise Refused(refuse_attach(self.name, spec, spec.session_id, "its pane does not exist"))
         begin = max(0, len(shown.lines) - limit) if after < 0 else after
         some = shown.lines[begin : begin + limit]
         lines = tuple(TailLine(who="system", text=line) for line in some)
@@ -321,7 +321,7 @@ def _find_program(spec: SessionSpec) -> str:
         hint = f"the program {program} was not found"
         raise Refused(_build_refusal(spec, Missing.BINARY, hint, program))
     if spec.cwd is not None and not Path(spec.cwd).is_dir():
-        raise Refused(_build_refusal(spec, Missing.BINARY, f"its directory {spec.cwd} is not there"))
+        raise Refused(_build_refusal(spec, Missing.BINARY, f"its directory {spec.cwd} does not exist"))
     return str(Path(found).absolute())
 
 

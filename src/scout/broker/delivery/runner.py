@@ -77,7 +77,7 @@ class TurnRunner:
         try:
             problem = await self._start(prepared, harness)
             if problem is None and prepared.unwanted and not prepared.accepted:
-                problem = Failed(layer=Layer.SESSION, reason="nobody needs it any more")
+                problem = Failed(layer=Layer.SESSION, reason="it is no longer needed")
             if problem is not None:
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, problem))
             else:
@@ -143,7 +143,7 @@ class TurnRunner:
         events = _catch_fault(harness.deliver(prepared.spec, prepared.prompt))
         async with aclosing(_with_next(events)) as pairs:
             if not await self._store_events(prepared, pairs):
-                lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
+                lost = Failed(layer=Layer.ADAPTER, reason="the harness stopped responding during the turn")
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, lost))
 
     async def _store_events(self, prepared: PreparedTurn, pairs: AsyncIterator[_Pair]) -> bool:

@@ -112,7 +112,7 @@ def lose_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> None:
     """Mark a silent endpoint; what waits for its agent is routed again or held."""
     routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, reason)
     for flight in _open_flights(tx, endpoint.agent_id):
-        _route_again(tx, flight, f"its target fell silent: {reason}")
+        _route_again(tx, flight, f"its target stopped responding: {reason}")
 
 
 def stop_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> Endpoint:

@@ -131,7 +131,7 @@ def _find_alias(tx: Transaction, name: str) -> Alias:
     owner = tx.actor.user or tx.services.operator
     alias = tx.ledger.one(Alias, "alias_named", owner=owner, name=fold(name.lstrip("@")))
     if alias is None:
-        remedy = Remedy(operation="alias.list", parameters={}, why="the aliases there are")
+        remedy = Remedy(operation="alias.list", parameters={}, why="list the aliases")
         raise Refused(NotFound(noun="alias", id=name[:60], remedies=(remedy,)))
     return alias
 

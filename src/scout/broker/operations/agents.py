@@ -329,7 +329,7 @@ def _check_handle(tx: Transaction, agent: Agent) -> None:
 
 
 def _build_name_taken(noun: str, name: str, holder: Agent) -> NameTaken:
-    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="see which agent has it")
     state = str(holder.lifecycle)
     return NameTaken(noun=noun, name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
 
@@ -395,7 +395,7 @@ def _check_holder(tx: Transaction, holder: Agent, owner: str) -> None:
     """Refuse a handle that another user's agent has; handles are unique per node."""
     if holder.owner == owner:
         return
-    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="see which agent has it")
     name, state = tx.address(holder.id), str(holder.lifecycle)
     raise Refused(
         NameTaken(noun="agent", name=name, holder_id=holder.id, holder_state=state, remedies=(look,))

@@ -41,7 +41,7 @@ def add(tx: Transaction, request: AddAllowance) -> AllowanceView:
     user = _require_person(tx)
     given = (request.agent, request.project, request.everywhere or None)
     if sum(one is not None for one in given) != 1:
-        problem = "for whom? give one of --agent, --project and --everywhere"
+        problem = "give one of --agent, --project and --everywhere"
         raise Refused(BadRequest(problem=problem, field="agent"))
     agent = tx.resolve(request.agent).agent if request.agent else None
     scope = AllowanceScope.AGENT if agent else AllowanceScope.PROJECT
@@ -95,7 +95,7 @@ def _create(tx: Transaction, **fields: object) -> AllowanceView:
         **fields,  # pyright: ignore[reportArgumentType] (fields of the record)
     )
     if allowance.expires_at is not None and allowance.expires_at <= tx.now:
-        raise Refused(BadRequest(problem="its end is in the past", field="until"))
+        raise Refused(BadRequest(problem="the expiry time is in the past", field="until"))
     made = tx.record(AllowanceCreated, check_allowance(allowance), move="create", reason=allowance.reason)
     return _show(tx, made)
 
@@ -104,7 +104,7 @@ def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> All
     """Create an allowance from an approval: for the same request, or as wide as the approval asks."""
     user, wish = _require_person(tx), item.permission
     if wish is None or wish.observed or wish.cut:
-        problem = "only what a program asks to do, and what is known whole, can be let through from now on"
+        problem = "only a permission request that Scout knows in full can be allowed from now on"
         raise Refused(BadRequest(problem=problem, field="always"))
     scope = request.scope or AllowanceScope.AGENT
     asker = asker_of(tx, item)

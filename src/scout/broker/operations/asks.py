@@ -163,7 +163,7 @@ def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation:
 def _find_work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
     """Return the work item that the ask belongs to: one that the asker has a part in, or a new one."""
     if request.work_item is not None and request.work_item_id is not None:
-        problem = "an ask belongs to a work item or begins one, not both"
+        problem = "an ask belongs to a work item or creates one, not both"
         raise Refused(BadRequest(problem=problem, field="workItem"))
     if request.work_item_id is not None:
         item = tx.need(WorkItem, "work item", request.work_item_id)

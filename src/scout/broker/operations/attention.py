@@ -148,7 +148,7 @@ def _parse_position(text: str | None) -> tuple[int, int, str]:
         case [urgency, rank, after] if urgency.isdecimal() and rank.isdecimal() and len(rank) < _DIGITS:
             return int(urgency[:1]), int(rank), after
         case _:
-            raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+            raise Refused(BadRequest(problem="this is not a cursor of this list", field="cursor"))
 
 
 def list_needs(tx: Transaction, user: str) -> tuple[AgentNeeds, ...]:
@@ -222,7 +222,7 @@ def _split_text(text: str) -> dict[str, str]:
     """Return a text as a title, with the full text as body if the title cuts it."""
     title = attention_items.title_of(check_body(text))
     if not title:
-        raise Refused(BadRequest(problem="a person is asked something: it needs a text", field="question"))
+        raise Refused(BadRequest(problem="a question to a person needs a text", field="question"))
     return {"title": title, "body": "" if title == text.strip() else text}
 
 
@@ -265,7 +265,7 @@ def _choose_dedupe_key(tx: Transaction, request: Raising, work: WorkItem | None)
 
 def _end_item(tx: Transaction, seconds: float | None) -> Time | None:
     if seconds is not None and seconds <= 0:
-        raise Refused(BadRequest(problem="it is over after more than 0 seconds", field="expiresIn"))
+        raise Refused(BadRequest(problem="it must expire after more than 0 seconds", field="expiresIn"))
     return tx.now.plus(seconds) if seconds is not None else None
 
 

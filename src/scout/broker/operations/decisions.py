@@ -85,7 +85,7 @@ def decide_several(tx: Transaction, request: DecideAttention) -> DecidedItems:
         problem = f"a person can {', '.join(_DECISIONS)}, not {request.move}"
         raise Refused(BadRequest(problem=problem, field="move"))
     if request.always and request.move is not AttentionMove.APPROVE:
-        raise Refused(BadRequest(problem="only a yes can hold from now on", field="always"))
+        raise Refused(BadRequest(problem="only an approval can be remembered", field="always"))
     return DecidedItems(items=tuple(_decide_one(tx, request, ident) for ident in _choose_items(tx, request)))
 
 
@@ -96,7 +96,7 @@ def _choose_items(tx: Transaction, request: DecideAttention) -> list[str]:
         listing = ListAttention(agent=request.agent, flight=request.flight, limit=_AT_ONCE)
         chosen += [one.id for one in attention.list_attention(tx, listing).items]
     if not chosen and request.agent is None and request.flight is None:
-        problem = "which items? give attentionIds, an agent or a flight"
+        problem = "give attentionIds, an agent or a flight"
         raise Refused(BadRequest(problem=problem, field="attentionIds"))
     return list(dict.fromkeys(chosen))[:_AT_ONCE]
 
@@ -133,15 +133,15 @@ def _decide(
 
 def _build_too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongState:
     """Return the refusal of a second decision, with the first one."""
-    who = tx.address(item.decided_by) if item.decided_by else "nobody in time"
     said = f" '{item.answer}'" if item.answer else ""
+    by = f" by {tx.address(item.decided_by)}" if item.decided_by else ""
     return WrongState(
         noun=ATTENTION.noun,
         state=item.state,
         move=move,
         accepts=(),
         terminal=True,
-        how=f"it was {item.state}{said} by {who} at {item.updated_at}",
+        how=f"it was {item.state}{said}{by} at {item.updated_at}",
         remedies=(Remedy(operation="attention.show", parameters={"attentionId": item.id}),),
     )
 
@@ -149,9 +149,7 @@ def _build_too_late(tx: Transaction, item: Attention, move: AttentionMove) -> Wr
 def expire_item(tx: Transaction, item: Attention) -> Attention:
     """Expire an unanswered item: resume what it blocked, and notify the agent that waits for the answer."""
     over = expire_attention(item, tx.now)
-    reason = (
-        f"nobody answered in time; goes on with: {over.answer}" if over.answer else "nobody answered in time"
-    )
+    reason = f"no answer in time; the default applies: {over.answer}" if over.answer else "no answer in time"
     tx.record(ATTENTION_EVENTS[AttentionMove.EXPIRE], over, move=AttentionMove.EXPIRE, reason=reason)
     flights = attention_items.release_blocked(tx, over)
     if is_blocking(item):
@@ -182,7 +180,7 @@ def _describe_decision(item: Attention) -> str:
         AttentionState.RESOLVED: "approved",
         AttentionState.DENIED: "denied",
         AttentionState.ANSWERED: item.answer or "",
-        AttentionState.DISMISSED: "put away without an answer",
+        AttentionState.DISMISSED: "dismissed without an answer",
     }[item.state]
     return f"{said}: {item.reason}" if item.reason else said
 

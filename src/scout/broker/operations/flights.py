@@ -338,7 +338,7 @@ def _find_latest_message(tx: Transaction) -> Message:
     for delivery in came:
         if delivery.flight_id is None and delivery.message_id is not None:
             return tx.need(Message, "message", delivery.message_id)
-    look = Remedy(operation="inbox", parameters={"all": True}, why="what came, also what is read")
+    look = Remedy(operation="inbox", parameters={"all": True}, why="list all messages, including read ones")
     raise Refused(NotFound(noun="message to you", id="latest", remedies=(look,)))
 
 

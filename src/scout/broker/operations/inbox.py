@@ -101,7 +101,7 @@ def _parse_position(text: str | None, begin: Position) -> Position:
         return begin
     delivery_id, _, number = place.partition(" ")
     if not (number.isascii() and number.isdigit() and int(number) <= LATEST.seq):
-        raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+        raise Refused(BadRequest(problem="this is not a cursor of this list", field="cursor"))
     return Position(delivery_id, int(number))
 
 
@@ -181,7 +181,7 @@ def _read_item(tx: Transaction, conversation_id: str, seq: int) -> ReadTo:
     """Advance the caller's read cursor in a group conversation."""
     conversation = conversations.may_read(tx, tx.need(Conversation, "conversation", conversation_id))
     if seq < 1:
-        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="seq"))
+        raise Refused(BadRequest(problem="log numbers start at 1", field="seq"))
     unread.mark_read(tx, tx.sender, conversation.id, seq)
     return ReadTo(conversation_id=conversation.id, seq=unread.read_up_to(tx, tx.sender, conversation.id))
 
@@ -214,7 +214,7 @@ def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
     takes_part = conversations.membership(tx, conversation.id) is not None
     if not takes_part and conversation != unread.broadcast_for(tx, tx.sender):
         conversations.may_read(tx, conversation)
-        problem = "only who takes part in a conversation has a place in it"
+        problem = "only members of a conversation can mark it as read"
         raise Refused(BadRequest(problem=problem, field="conversationId"))
     message = posts.newest_message(tx, conversation.id)
     if request.message_id is not None:

@@ -221,7 +221,7 @@ def _read_events(tx: Transaction, agent_id: str | None, after: int) -> Iterable[
 
 def _check_number(after: int) -> int:
     if not 0 <= after <= _NEWEST:
-        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
+        raise Refused(BadRequest(problem="log numbers start at 1", field="after"))
     return after
 
 

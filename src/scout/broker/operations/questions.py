@@ -71,7 +71,7 @@ def _find_responder(tx: Transaction, address: str) -> Agent:
     agent = tx.resolve(address).agent
     tx.permit(Deed.ADDRESS, subject_of(agent))
     if agent.id == tx.sender:
-        raise Refused(BadRequest(problem="a question is for somebody else than who asks it", field="to"))
+        raise Refused(BadRequest(problem="you cannot ask yourself a question", field="to"))
     return agent
 
 

@@ -46,11 +46,11 @@ class Outcome(StrEnum):
 _WORDS = {
     Outcome.WOKEN: "{who} was woken: it is the {rule}",
     Outcome.QUEUED: "{who} is queued and not woken yet: it is the {rule}",
-    Outcome.TOLD: "{who} was told and not woken: it is the {rule}",
+    Outcome.TOLD: "{who} was notified, not woken: it is the {rule}",
     Outcome.FAILED: "{who} could not be woken: it is the {rule}",
-    Outcome.NOT_NEEDED: "{who} was not woken, nobody needed it any more: it is the {rule}",
-    Outcome.HELD: "{who} has to be started by hand: it is the {rule}",
-    Outcome.NOBODY: "nobody was woken: {rule}",
+    Outcome.NOT_NEEDED: "{who} was no longer needed and not woken: it is the {rule}",
+    Outcome.HELD: "{who} must be started by a person: it is the {rule}",
+    Outcome.NOBODY: "no agent was woken: {rule}",
 }
 _DECIDED = {
     WakeAction.DELIVER: Outcome.TOLD,

@@ -254,9 +254,9 @@ def close_items_of(tx: Transaction, flight: Flight) -> None:
     if item is not None:
         others = tx.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
         if not any(one.id != flight.id and _waits_for(one, item) for one in others):
-            close_item(tx, item, f"flight {flight.id} is over")
+            close_item(tx, item, f"flight {flight.id} has ended")
     for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
-        close_item(tx, item, f"flight {flight.id} is over")
+        close_item(tx, item, f"flight {flight.id} has ended")
 
 
 # -- alarms ------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def settle_held(tx: Transaction, agent_id: str) -> None:
     if flights_held(tx.ledger, agent_id):
         return
     for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
-        close_item(tx, item, "nothing is held any more")
+        close_item(tx, item, "no ask is held any more")
 
 
 def count_held(tx: Transaction, item: Attention) -> Attention:
@@ -360,7 +360,7 @@ def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
     )
     if found is None:
         return item
-    move, by, reason = AttentionMove.APPROVE, tx.services.system_agent, f"let through by {found.id}"
+    move, by, reason = AttentionMove.APPROVE, tx.services.system_agent, f"allowed by {found.id}"
     decided = decide_attention(item, move, found.created_by, tx.now, reason=reason)
     allowed = replace(decided, allowance_id=found.id)
     return tx.record(ATTENTION_EVENTS[move], allowed, move=move, reason=reason, source=by)

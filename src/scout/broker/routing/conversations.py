@@ -152,7 +152,7 @@ def channel_named(tx: Transaction, name: str) -> Conversation:
     found = tx.get(Conversation, ident)
     if found is None or found.kind is not ConversationKind.CHANNEL:
         make = Remedy(operation="channel.create", parameters={"name": folded}, why="make it")
-        look = Remedy(operation="channel.list", parameters={}, why="the channels there are")
+        look = Remedy(operation="channel.list", parameters={}, why="list the channels")
         remedies = (look,) if name.startswith("cnv_") else (make, look)
         raise Refused(NotFound(noun="channel", id=name[:60], remedies=remedies))
     return found

@@ -230,14 +230,14 @@ def unknown_harness(services: Services, harness: str, *remedies: Remedy) -> Harn
 def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
     """Return the refusal of a harness that cannot run here."""
     services = tx.services
-    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
     if harness not in services.harnesses:
         return unknown_harness(services, harness, look)
     needs = services.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
         address = tx.address(agent.id)
         wish = {"address": address, "config": ["command=PROGRAM"]}
-        remedy = Remedy(operation="agent.config", parameters=wish, why="which program it is")
+        remedy = Remedy(operation="agent.config", parameters=wish, why="set its program")
         hint = "no command is set for it"
         return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
     probe = services.ready.get(harness)
@@ -251,7 +251,7 @@ def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
     address = tx.address(agent.id)
     queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
     remedies = (
-        Remedy(operation="runtimes", parameters={}, why="what each harness lacks"),
+        Remedy(operation="runtimes", parameters={}, why="see what each harness lacks"),
         Remedy(operation="config.set", parameters={"key": "harness", "value": "claude"}, why="the default"),
         Remedy(operation="ask", parameters=queue, why="it waits until one is ready"),
     )
@@ -287,7 +287,7 @@ def announce_presence(tx: Transaction, before: Endpoint, after: Endpoint, reason
     if (before.state in ACTIVE) is (after.state in ACTIVE):
         return
     if after.state in ACTIVE:
-        wake_agent(tx, after.agent_id, "a session of it is there")
+        wake_agent(tx, after.agent_id, "it has a live session")
     others = tx.endpoints(after.agent_id)
     if not any(one.state in ACTIVE for one in others if one.id != after.id):
         record_presence(tx, after, AgentOnline if after.state in ACTIVE else AgentOffline, reason)

@@ -135,7 +135,9 @@ def _record_ready(tx: Transaction, opening: SessionOpening, started: Started) ->
 
 
 def _start_failure(opening: SessionOpening, problem: Failed) -> SessionFailed:
-    look = Remedy(operation="runtimes.check", parameters={"harness": opening.harness}, why="what it lacks")
+    look = Remedy(
+        operation="runtimes.check", parameters={"harness": opening.harness}, why="see what it lacks"
+    )
     return SessionFailed(
         session_id=opening.spec.session_id,
         layer=problem.layer or Layer.HARNESS,

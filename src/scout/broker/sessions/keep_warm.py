@@ -205,8 +205,8 @@ def _raise_alarm(tx: Transaction, agent: Agent, attempts: int, problem: Failed) 
 def _build_wake_failed(address: str, attempts: int, problem: Failed) -> WakeFailed:
     leave = {"address": address, "config": ["wakePolicy=on_demand"]}
     remedies = (
-        Remedy(operation="doctor", parameters={}, why="what is missing"),
-        Remedy(operation="agent.config", parameters=leave, why="start it only when something is there"),
+        Remedy(operation="doctor", parameters={}, why="see what is missing"),
+        Remedy(operation="agent.config", parameters=leave, why="start it only when it has work"),
     )
     return WakeFailed(
         target=address,

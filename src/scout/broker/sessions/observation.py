@@ -115,9 +115,7 @@ def _find_observable(tx: Transaction, session_id: str) -> tuple[SessionSpec, Har
     tx.permit(Deed.READ, subject_of(agent))
     harness = tx.services.harnesses.get(session.harness)
     if harness is None or session.node != tx.services.node:
-        where = (
-            f"on {session.node}" if harness else f"of {session.harness}, into whose files Scout cannot look"
-        )
+        where = f"on {session.node}" if harness else f"of {session.harness}, whose files Scout cannot read"
         raise Refused(_build_refusal(session, f"it is a session {where}"))
     return _build_spec(tx, session), harness
 
@@ -134,7 +132,9 @@ def _build_spec(tx: Transaction, session: Session) -> SessionSpec:
 
 def _build_refusal(session: Session, reason: str) -> SessionNotAttachable:
     remedy = Remedy(
-        operation="session.inspect", parameters={"sessionId": session.id}, why="what Scout knows of it"
+        operation="session.inspect",
+        parameters={"sessionId": session.id},
+        why="show what Scout knows about it",
     )
     return SessionNotAttachable(session_id=session.id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
 
@@ -170,9 +170,9 @@ def _get_readable_flight(tx: Transaction, ident: str) -> Flight:
 
 def _build_no_diff(flight: Flight, reason: str) -> BadRequest:
     """Return the refusal with the reason, and commands that show what was done."""
-    remedies = [Remedy(operation="flight.get", parameters={"flightId": flight.id}, why="how it stands")]
+    remedies = [Remedy(operation="flight.get", parameters={"flightId": flight.id}, why="show its state")]
     if flight.session_id:
         told = {"sessionId": flight.session_id}
-        remedies.append(Remedy(operation="session.tail", parameters=told, why="what its program did"))
-    problem = f"what {flight.id} changed cannot be said: {reason}"
+        remedies.append(Remedy(operation="session.tail", parameters=told, why="show what its program did"))
+    problem = f"what {flight.id} changed cannot be shown: {reason}"
     return BadRequest(problem=problem, field="flightId", remedies=tuple(remedies))

@@ -198,7 +198,7 @@ def find_session(tx: Transaction, request: AttachSession) -> tuple[Session | Non
     if session is None and request.session.startswith("ses_"):
         raise tx.missing("session", request.session)
     if session is None and request.harness is None:
-        problem = "a session that Scout does not know is named together with its harness"
+        problem = "name the harness of a session that Scout does not know"
         raise Refused(BadRequest(problem=problem, field="harness"))
     named = request.harness or (session.harness if session else "")
     if named not in tx.services.harnesses:
@@ -214,7 +214,7 @@ def _build_mismatch(tx: Transaction, session: Session, named: str) -> HarnessMis
     right = {"session": session.id, "harness": session.harness}
     new = {"agent": address, "harness": named}
     remedies = (
-        Remedy(operation="session.attach", parameters=right, why="in the harness that it is of"),
+        Remedy(operation="session.attach", parameters=right, why="in its own harness"),
         Remedy(operation="session.start", parameters=new, why="a new session"),
     )
     return HarnessMismatch(address=address, requested=named, attached=(session.harness,), remedies=remedies)
@@ -240,7 +240,7 @@ def attach_session(tx: Transaction, request: AttachSession) -> Taking:
         return Taking(session, native)
     if session.state is SessionState.LIVE and session.origin is SessionOrigin.ENROLLED:
         raise Refused(
-            build_not_attachable(session.id, "a person has it open, and it takes what comes by itself")
+            build_not_attachable(session.id, "a person has it open; it receives messages by itself")
         )
     if session.state is not SessionState.LIVE:
         session = tx.record(SessionResumed, resume_session(session, tx.now), move="resume")
@@ -267,7 +267,7 @@ def _find_owner(tx: Transaction, request: AttachSession, session: Session | None
         if named is not None:
             return named
         if place is None:
-            raise Refused(BadRequest(problem="say whose session it becomes", field="agent"))
+            raise Refused(BadRequest(problem="name the agent that gets the session", field="agent"))
         return registration.base_agent(tx, place)
     if named is not None and named.id != session.agent_id:
         address = tx.address(session.agent_id)

@@ -89,7 +89,7 @@ def find_harness(services: Services, name: str) -> Harness:
     again = [
         Remedy(operation="runtimes.check", parameters={"harness": one}, why="the nearest") for one in near
     ]
-    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
     raise Refused(unknown_harness(services, name, *again, look))
 
 
@@ -98,7 +98,7 @@ async def probe_harness(harness: Harness) -> Probe:
     try:
         return await asyncio.wait_for(harness.probe(), _LOOK)
     except TimeoutError:
-        return Probe(ready=False, hint=f"it did not say within {_LOOK:g} s whether it is there")
+        return Probe(ready=False, hint=f"its check did not finish within {_LOOK:g} s")
     except Exception as error:  # noqa: BLE001 (one failure must not hide the others; it is logged)
         _LOG.exception("probing %s", harness.name)
         return Probe(ready=False, hint=f"{type(error).__name__}: {error}")

@@ -74,7 +74,7 @@ def _build_restart(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Session
 
 def _build_cannot_wake(tx: Transaction, agent: Agent, problem: Failed | None) -> WakeFailed:
     address = tx.address(agent.id)
-    look = Remedy(operation="show", parameters={"address": address}, why="how it is reached")
+    look = Remedy(operation="show", parameters={"address": address}, why="show how it is reached")
     failed = problem or Failed(layer=Layer.SESSION, reason="its session is being started")
     return WakeFailed(
         target=address, attempts=1, layer=failed.layer, reason=failed.reason, log=failed.log, remedies=(look,)
@@ -96,7 +96,7 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
         else:
             others.append((endpoint.harness or "", endpoint.session_id or "", turn_record.run_id(delivery)))
     address = tx.address(agent.id)
-    told = reason if flights or others else "nothing was under way"
+    told = reason if flights or others else "no turn was running"
     return Interrupted(
         address=address, interrupted=bool(flights), flights=tuple(flights), reason=told
     ), others

@@ -64,7 +64,7 @@ def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
     hashed = hash_secret(secret)
     token = ledger.one(Token, "token_hashed", hashed=hashed)
     if token is None or not secrets.compare_digest(token.hashed, hashed):
-        whose = Remedy(operation="doctor", parameters={}, why="whether your token file is the daemon's")
+        whose = Remedy(operation="doctor", parameters={}, why="check that your token file is the daemon's")
         reason, needs = "this token is not known here", ("an agent's token", "the operator's token")
         raise Refused(Unauthenticated(reason=reason, needs=needs, remedies=(whose,)))
     return token

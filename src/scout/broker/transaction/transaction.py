@@ -32,7 +32,7 @@ from scout.store.ledger import Ledger
 T = TypeVar("T", bound=Record)
 
 
-_WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
+_WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 
 
 def subject_of(agent: Agent) -> Subject:

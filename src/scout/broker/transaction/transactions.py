@@ -45,5 +45,5 @@ async def until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
                 raise
             tries += 1
             if tries == 1:
-                _LOG.warning("%s; what happened is recorded when there is room", refusal)
+                _LOG.warning("%s; the record is written when there is space", refusal)
             await asyncio.sleep(min(back_off(tries, rule), _MOST))

@@ -70,10 +70,10 @@ class TieBreaker:
             async with self._room:
                 chosen = await router.suggest(message.body, tuple(candidates))
         except (OSError, TimeoutError) as error:
-            _LOG.warning("the router said nothing about %s: %s", message.id, str(error) or "it took too long")
+            _LOG.warning("the router gave no answer for %s: %s", message.id, str(error) or "it took too long")
             return
         if chosen is None or chosen not in candidates:
-            _LOG.warning("the router named nobody who could be woken for %s: %.200r", message.id, chosen)
+            _LOG.warning("the router named no agent that can be woken for %s: %.200r", message.id, chosen)
             return
         await self._write(lambda tx: _apply_answer(tx, message, facts, candidates[chosen]))
 

@@ -68,7 +68,7 @@ def _wait_for_decision(line: DaemonCall, ident: str, budget: float | None) -> di
 def _print_outcome(item: dict[str, Any]) -> None:
     state = item["state"]
     if state in OPEN_STATES:
-        note(f"nobody has decided yet; try: scout attention show {item['id']} --wait")
+        note(f"not decided yet; try: scout attention show {item['id']} --wait")
     elif state == "answered":
         print_text(str(item["answer"]))
     elif state == "resolved":
@@ -115,7 +115,7 @@ def _build_need() -> click.Command:
         ],
         callback=callback,
         help=f"{row.says}\n\nThe answer goes to standard output. The exit code is 0 when it was answered or "
-        "approved, 11 when it was denied, 12 when nobody answered in time, 7 when it was dismissed, 10 when "
+        "approved, 11 when it was denied, 12 when it expired, 7 when it was dismissed, 10 when "
         "--timeout passed first. Ctrl-C stops the wait; the question stays open.",
         short_help=row.says,
         epilog=build_epilog("need"),

@@ -173,13 +173,16 @@ def _check_sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     notify = settings.notify
     if notify.desktop:
         found = find_program()
-        says = found or "neither notify-send nor osascript is here: nothing is shown on this desktop"
+        says = found or "neither notify-send nor osascript was found: desktop notifications are off"
         yield Result("notices", True, says, hint=not found)
     for url in notify.webhooks:
         host = urlsplit(url).hostname or ""
         safe = url.startswith("https:") or host in ("localhost", "127.0.0.1", "::1")
         yield Result(
-            "webhook", safe, host if safe else f"{host} is told in clear text; use https", "scout config"
+            "webhook",
+            safe,
+            host if safe else f"{host} gets notices without encryption; use https",
+            "scout config",
         )
     secret = Path(settings.webhook_secret)
     if notify.webhooks and secret.exists():

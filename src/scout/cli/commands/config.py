@@ -67,7 +67,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         return
     _write_rows({key: row})
     if not row["source"].startswith(("file ", "default")):
-        note(f"the file has your value, but the {row['source']} goes before it")
+        note(f"the file has your value, but the {row['source']} takes precedence")
     elif effect:
         note(EFFECTS[effect])
 

@@ -47,7 +47,7 @@ _STOPS: tuple[tuple[str, str, str, int], ...] = (
         0,
     ),
     (
-        "A name that nobody has is refused, with the nearest one and the command for it.",
+        "An unknown name is refused, with the nearest name and the command for it.",
         "scout ask @talki 'Review this.'",
         "arc",
         3,

@@ -94,7 +94,9 @@ Examples:
 
 
 @click.command("contract", epilog=_CONTRACT_EXAMPLES)
-@click.option("--harness", default="claude", show_default=True, metavar="X", help="Whose syntax to use.")
+@click.option(
+    "--harness", default="claude", show_default=True, metavar="X", help="The harness whose syntax to use."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def contract(harness: str, as_json: bool) -> None:
     """Print the prompt contract, with placeholders where the agent's own facts will stand."""

@@ -59,7 +59,7 @@ tail = click.Command(
         *build_common_options(OPERATIONS["session.tail"]),
     ],
     callback=_tail_session,
-    help="Read a session's own transcript, where its harness keeps it. Nothing of it is stored by Scout.",
+    help="Read a session's own transcript, where its harness keeps it. Scout does not store it.",
     short_help=OPERATIONS["session.tail"].says,
     epilog=build_epilog("session", "tail"),
 )

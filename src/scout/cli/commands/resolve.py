@@ -34,9 +34,11 @@ _LEFT = ("none", "one", "several")
 @click.command(epilog=_EXAMPLES)
 @click.argument("addresses", nargs=-1, shell_complete=complete_addresses)
 @click.option(
-    "--fleet", metavar="FILE", help="Not the daemon's agents but a file's: {instances, aliases}; - for stdin."
+    "--fleet",
+    metavar="FILE",
+    help="Use the agents of a JSON file instead of the daemon's; - reads standard input.",
 )
-@click.option("--from", "origin", metavar="DIR|AGENT", help="Look from this directory or agent.")
+@click.option("--from", "origin", metavar="DIR|AGENT", help="Resolve from this directory or agent.")
 @click.option("--explain", is_flag=True, help="Show the steps that led to the answer.")
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
@@ -60,7 +62,7 @@ def command(
     try:
         file = read_fleet(_read_fleet_file(fleet))
     except Refused as refusal:
-        problem = f"{fleet} is no fleet, {_SHAPE}: {refusal.diagnostic.message}"
+        problem = f"{fleet} is not a fleet file, {_SHAPE}: {refusal.diagnostic.message}"
         _write_refusal(render_refusal(BadRequest(problem=problem)), "", as_json)
         sys.exit(BadRequest.family.exit_code)
     if not addresses:
@@ -72,7 +74,7 @@ def command(
 
 def _ask_daemon(addresses: tuple[str, ...], origin: str | None, explain: bool, manner: Options) -> None:
     if not addresses:
-        raise click.UsageError("give at least one ADDRESS; `scout who` lists the agents there are")
+        raise click.UsageError("give at least one ADDRESS; `scout who` lists the agents")
     codes = [_resolve_one(address, origin, explain, manner) for address in addresses]
     sys.exit(next((code for code in codes if code), 0))
 

@@ -175,7 +175,7 @@ def _print_conclusion(hosts: list[Host], *, wanted: bool, written: bool, undo: b
             note(f"note: {host.note}")
     if written and wanted:
         names = " and ".join(host.title for host in hosts)
-        out(f"{paint('set up', 'green')}: {names}; restart what is open. Undo: scout setup --undo")
+        out(f"{paint('set up', 'green')}: {names}; restart open programs. Undo: scout setup --undo")
     if written:
         out(f"now try, in a project: {_suggest_first_command(hosts)}")
     elif dry_run:

@@ -77,7 +77,7 @@ def verify_command(policy: bool, as_json: bool) -> None:
             out(f"  stored    {json.dumps(one.stored)}")
             out(f"  replayed  {json.dumps(one.replayed)}")
         if report.clean:
-            out(f"{paint('clean', 'green')}: the tables are what the log says")
+            out(f"{paint('clean', 'green')}: the tables match the log")
             return 0
         _show_remedies(examine(store).remedies or (_RESTORE,))
         return _DAMAGED
@@ -112,9 +112,9 @@ def _show_review(report: Review, as_json: bool) -> int:
         out(f"  stored  {one.stored}")
         out(f"  today   {one.today}")
     if report.clean:
-        out(f"{paint('clean', 'green')}: today's rules decide as the log says")
+        out(f"{paint('clean', 'green')}: today's rules make the same decisions")
         return 0
-    out(f"{report.differing} decisions would be others today")
+    out(f"{report.differing} decisions would differ today")
     note(f"try: scout why {report.differences[0].event_id}")
     return _DAMAGED
 

@@ -41,7 +41,7 @@ def _open_terminal(manner: Options, address: str, printed: bool) -> int:
         out(json.dumps({"sessionId": ident}) if manner.as_json else ident)
         return 0
     if not sys.stdin.isatty():
-        problem = "it opens a session for a person at a terminal, and this is none"
+        problem = "this command needs a terminal"
         raise RefusalError.of(
             "bad_request",
             problem,
@@ -80,7 +80,7 @@ def _open_session(line: DaemonCall, ident: str) -> int:
     os.close(key)
     code = _wait_for_program(pid)
     line.call("POST /v1/sessions/{sessionId}/close", {"sessionId": ident})
-    note(f"scout: {ident} is given back")
+    note(f"scout: {ident} was returned to Scout")
     return code
 
 

@@ -161,7 +161,7 @@ def _remove_entries(file: Path, text: str, additions: list[Addition]) -> str:
     except NotJson as problem:
         raise RefusalError.of(
             "bad_request",
-            f"{file} cannot be changed safely ({problem}); take out by hand what names scout",
+            f"{file} cannot be changed safely ({problem}); remove the entries that name scout by hand",
             field=str(file),
         ) from None
     return text

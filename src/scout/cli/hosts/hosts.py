@@ -191,7 +191,7 @@ class TomlTable:
         apart = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
         after = f"{rest}{apart}{self.snippet()}"
         if self._get_table(_parse_toml(after)) != self._values:
-            raise jsonc.NotJson("the table stands there in another form")
+            raise jsonc.NotJson("the table is written in another form")
         return after
 
     def remove(self, text: str) -> str:

@@ -40,7 +40,7 @@ def parse(text: str) -> JsonNode:
     reader = _Reader(text)
     node = reader.value(reader.skip(1 if text.startswith("\ufeff") else 0))
     if reader.skip(node.end) != len(text):
-        raise NotJson(f"there is more after the end, at character {node.end}")
+        raise NotJson(f"unexpected text after the end, at character {node.end}")
     return node
 
 
@@ -135,7 +135,7 @@ def remove_at(text: str, path: Path) -> str:
 def _insert(text: str, parent: JsonNode, key: str | int | None, value: Any) -> str:
     """Insert a value as the last member, formatted like the members before it."""
     if not isinstance(parent.value, list if key is None else dict):
-        raise NotJson(f"what stands at character {parent.start} is of another kind than expected")
+        raise NotJson(f"the value at character {parent.start} has another type than expected")
     name = "" if key is None else f"{json.dumps(key)}: "
     inside = text[parent.start + 1 : parent.end - 1]
     if parent.members and "\n" not in inside:

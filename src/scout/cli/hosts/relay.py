@@ -71,7 +71,7 @@ class Relay:
         try:
             message: Any = json.loads(line)
         except ValueError:
-            self._refuse(None, "this line is no JSON", _PARSE)
+            self._refuse(None, "this line is not JSON", _PARSE)
             return
         if not is_object(message):
             self._refuse(None, "expected one JSON-RPC message", _INVALID)
@@ -101,7 +101,7 @@ class Relay:
         try:
             self.door.ask(message, again=_is_safe(message["method"]))
         except Broken as broken:
-            look = "look at what was done before you do it again"
+            look = "check what was already done before you repeat it"
             self._refuse(message["id"], f"the connection to Scout broke ({broken}); {look}")
         except (ConnectionGone, NotEnrolled) as gone:
             self._refuse(message["id"], str(gone))

@@ -193,7 +193,7 @@ def _to_sentence(text: str) -> str:
 def _build_help(row: Operation) -> str:
     words = [one for one in row.parameters if one.positional and one.says]
     told = "".join(f"\n\n{_to_metavar(one.name)}: {one.says}." for one in words)
-    return f"{row.says}{told}\n\nWho may: {row.permission}."
+    return f"{row.says}{told}\n\nAllowed: {row.permission}."
 
 
 def _pop_options(given: dict[str, Any]) -> Options:

@@ -62,7 +62,7 @@ def show_status(manner: Options) -> int:
     if found is None and (silent := find_running(home)):
         raise report_not_answering(NotAnswering(silent))
     if found is None:
-        message = f"no daemon runs for {home}"
+        message = f"no daemon is running for {home}"
         raise RefusalError.of("not_running", message, home=home, remedies=[build_remedy("up")])
     paused = _show_pause()
     if manner.as_json:
@@ -109,7 +109,7 @@ def _show_summary(now: dict[str, Any]) -> None:
     finished = flight_rows(now["finished"], _SHOWN)
     _print_section(f"Finished{since}", finished, now["finishedCount"], "scout flight list")
     if not (now["needsMe"] or now["open"] or now["finished"]):
-        out("All quiet: nothing needs you, nobody is working, nothing new has finished.")
+        out("All quiet: nothing needs you, no agent is working, nothing new has finished.")
     online, agents, unread = len(now["online"]), now["agents"], now["unread"]
     told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online, {unread} unread"
     out(told + (": scout inbox" if unread else ""))
@@ -183,7 +183,7 @@ def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = 
             problem = str(error)
         if failures == len(_PAUSES):
             raise RefusalError.of(
-                "busy", f"the daemon stays away: {problem}", remedies=[build_remedy("doctor")]
+                "busy", f"the daemon did not come back: {problem}", remedies=[build_remedy("doctor")]
             )
         if not failures:
             note("scout: the stream broke; following again from where it was")

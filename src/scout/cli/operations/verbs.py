@@ -198,7 +198,7 @@ def _decode_body(data: bytes, name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise _build_refusal(f"{name} is no UTF-8 text; --attach FILE takes any file") from None
+        raise _build_refusal(f"{name} is not UTF-8 text; --attach FILE takes any file") from None
 
 
 def _build_refusal(problem: str) -> RefusalError:

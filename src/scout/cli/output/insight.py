@@ -52,7 +52,7 @@ def _show_pause(told: dict[str, Any]) -> None:
 def _show_why(told: dict[str, Any]) -> None:
     """Show the summary, each decision with the agents it passed over, then the events."""
     out(f"{paint(str(told['noun']), 'bold')} {told['id']}")
-    out(str(told["says"]) or "nothing is known about it")
+    out(str(told["says"]) or "no events were found")
     for decision in told["decisions"]:
         _show_decision(decision)
     steps = told["steps"]
@@ -101,14 +101,14 @@ def _show_brief(told: dict[str, Any]) -> None:
     _list("awaits you", told["awaited"], _flight_of_other)
     _list("answered", told["answered"], lambda one: f"{one['id']}  {_line(one.get('answer') or '')}")
     _list("you wait for", told["asked"], lambda one: f"{one['id']}  {one['targetAddress']}  {one['state']}")
-    _list("the human has", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
+    _list("person asked", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
     waiting = ", ".join(told["waitingForMe"]) or "nobody"
     out(f"waits for you: {waiting}; unread: {told['unread']}")
     for step in told["next"]:
         why = paint(f"  # {step['why']}", "dim") if step.get("why") else ""
         out(f"next: {render_command(step)}{why}")
     if not told["next"]:
-        out("nothing is owed: done, or scout inbox claim --wait 60 for what comes")
+        out("you owe nothing; to wait for messages: scout inbox claim --wait 60")
 
 
 def _line(text: object) -> str:

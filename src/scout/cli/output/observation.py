@@ -39,7 +39,7 @@ def _show_topology(told: dict[str, Any]) -> None:
             note(f"{looked['harness']}: {looked['shown']} of {looked['found']}; more with --limit")
     if not told["items"]:
         names = ", ".join(looked["harness"] for looked in told["harnesses"])
-        out(f"nothing to be seen of {names}")
+        out(f"no sessions were found: {names}")
 
 
 def _sighting(one: dict[str, Any]) -> str:

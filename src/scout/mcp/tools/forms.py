@@ -54,7 +54,7 @@ def check_offered(call: Call, needed: ClientCapabilities) -> None:
     """Refuse a client without the capabilities that a call needs."""
     if not call.session.check_client_capability(needed):
         facts = {"requiredCapabilities": needed.model_dump(by_alias=True, mode="json", exclude_none=True)}
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "the client must offer more for this", facts)
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "the client lacks a required capability", facts)
 
 
 async def ask_client(

@@ -83,7 +83,7 @@ class ConnectorTarget(Record):
 def check_user(user: User) -> User:
     """Return the user; refuse a name that cannot start a path."""
     if not is_segment(user.name):
-        problem = f"'{user.name:.60}' cannot be a user id: letters, digits and . _ ~ - and no word of paths"
+        problem = f"'{user.name:.60}' cannot be a user id: letters, digits and . _ ~ - and not a path word"
         raise Refused(BadRequest(problem=problem, field="name"))
     return user
 

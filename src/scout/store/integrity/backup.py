@@ -21,7 +21,7 @@ def backup(path: Path, target: Path) -> int:
         with contextlib.closing(connect(path, readonly=True)) as source:
             size = copy_to(source, target)
     except FileExistsError:
-        raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
+        raise Refused(BadRequest(problem=f"{target} already exists", field="target")) from None
     except sqlite3.DatabaseError as error:
         if classify_error(error) is Fault.FULL:
             target.unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def _build_refusal(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused
         aside = copy.with_name(f"{copy.name}.damaged")
         copy.rename(aside)
         problems = (*problems, f"the copy is damaged too: {aside}")
-    verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+    verify = Remedy(operation="verify", parameters={}, why="see what can be read and what is lost")
     return Refused(StoreDamaged(path=str(path), problems=problems, remedies=(verify,)))
 
 

@@ -65,7 +65,7 @@ class DamageReport(Record):
             return (f"{self.path} is sound: {self.events} events, schema {self.version}", *self.notes)
         kept = f"{self.events} events can be read, the newest is {self.last_seq}"
         gone = f"{self.lost} events are known to be lost" if self.lost else "no event is known to be lost"
-        broken = (f"not to be read: {', '.join(self.unreadable)}",) if self.unreadable else ()
+        broken = (f"not readable: {', '.join(self.unreadable)}",) if self.unreadable else ()
         untouched = "nothing was changed or deleted"
         return (f"{self.path} is damaged", *self.problems, gone, kept, *broken, *self.notes, untouched)
 
@@ -140,9 +140,7 @@ def _read_head(path: Path) -> bytes:
 
 def _find_problems(log: LogState | None) -> tuple[str, ...]:
     if log is not None and not log.readable:
-        return (
-            f"its write-ahead log of {log.size} bytes cannot be read: what was not yet folded in is lost",
-        )
+        return (f"its write-ahead log of {log.size} bytes cannot be read: its changes are lost",)
     if log is not None and log.lost_commits > 1:
         return (f"its write-ahead log is damaged: the last {log.lost_commits} commits in it are lost",)
     return ()
@@ -150,7 +148,7 @@ def _find_problems(log: LogState | None) -> tuple[str, ...]:
 
 def _build_notes(log: LogState | None) -> tuple[str, ...]:
     left = log.open + log.lost if log is not None and log.lost_commits <= 1 else 0
-    what = "of a write that was never answered, unless somebody cut the file"
+    what = "from a write that was never confirmed, unless the file was truncated"
     return (f"its write-ahead log ends in {left} pages without a commit: {what}",) if left else ()
 
 
@@ -246,5 +244,5 @@ def _build_remedy(copy: Copy, expected: int) -> Remedy:
 _ELSEWHERE = Remedy(
     operation="restore",
     parameters={"file": "FILE"},
-    why="no healthy copy lies beside it; if you have one elsewhere, name it; the damaged file stays",
+    why="there is no healthy copy beside it; name one if you have it elsewhere; the damaged file stays",
 )

@@ -26,8 +26,8 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "search": "the words of messages and work; rebuilt from the log",
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
-    "receipts": "what was answered to an idempotency key, for a day",
-    "looks": "when a person last looked, and up to when the sweeper has",
+    "receipts": "responses by idempotency key, kept for a day",
+    "looks": "when a person last looked, and the sweeper's position",
 }
 # Heartbeats and last use: volatile fields, which the model names with each noun.
 VOLATILE_FIELDS = {noun.record: noun.volatile for noun in NOUNS.values() if noun.volatile}
