@@ -24,7 +24,7 @@ def stand_in(folder: Path, name: str = "notify-send", code: int = 0) -> dict[str
     return {"PATH": f"{folder}:/usr/bin:/bin", "DISPLAY": ":0", "SECRET": "not for programs"}
 
 
-def said(folder: Path, name: str = "notify-send") -> list[str]:
+def read_arguments(folder: Path, name: str = "notify-send") -> list[str]:
     """The arguments so far."""
     file = folder / f"{name}.said"
     return file.read_text().splitlines() if file.exists() else []

@@ -10,12 +10,12 @@ from scout.ports import Asked
 RECORDED = Path(__file__).parents[1] / "data" / "harness" / "tmux"
 
 
-def recorded(name: str) -> tuple[str, ...]:
+def read_screen(name: str) -> tuple[str, ...]:
     return split_lines((RECORDED / f"{name}.txt").read_text())
 
 
 def test_the_permission_dialog_of_claude_code() -> None:
-    wish = find_question(recorded("claude-2.1.325-permission"))
+    wish = find_question(read_screen("claude-2.1.325-permission"))
     assert wish is not None
     assert (wish.kind, wish.question) == (Asked.PERMISSION, "Do you want to proceed?")
     assert wish.detail.splitlines()[-2:] == ["Run shell command", "touch x; date"]
@@ -27,11 +27,11 @@ def test_the_permission_dialog_of_claude_code() -> None:
 
 
 def test_a_turn_of_claude_code_is_over_when_its_footer_is_back() -> None:
-    before, after = recorded("claude-2.1.325-idle"), recorded("claude-2.1.325-answered")
+    before, after = read_screen("claude-2.1.325-idle"), read_screen("claude-2.1.325-answered")
     assert find_question(before) is None
     assert find_question(after) is None
     assert is_ready(before, after)
-    assert not is_ready(before, recorded("claude-2.1.325-permission"))
+    assert not is_ready(before, read_screen("claude-2.1.325-permission"))
     prompt = "hello, this is a prompt that is long enough for the program to break it into two lines"
     said = find_new_lines(before, after, prompt)
     assert said.splitlines()[0] == "  Ran 1 shell command"

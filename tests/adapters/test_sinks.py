@@ -13,7 +13,7 @@ from scout.adapters.sinks.webhook import Webhook, sign
 from scout.base.time import Time
 from scout.daemon.clock import SystemClock
 from scout.ports import Notice
-from tests.adapters.receiving import receiver, said, stand_in
+from tests.adapters.receiving import read_arguments, receiver, stand_in
 from tests.adapters.turns import LOOPS
 
 NOTICE = Notice(
@@ -26,14 +26,14 @@ def test_a_notice_is_shown_by_the_program_that_is_there(tmp_path: Path, loop: st
         runner.run(Desktop(stand_in(tmp_path)).tell(NOTICE))
     # Texts are arguments, whatever is in them: no shell and no option reads them.
     words = ["--urgency=critical", "--app-name=Scout", "--", "Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
-    assert said(tmp_path) == words
+    assert read_arguments(tmp_path) == words
     assert not (tmp_path / "x").exists()
 
 
 def test_the_other_program(tmp_path: Path) -> None:
     environ = stand_in(tmp_path, "osascript")
     asyncio.run(Desktop({**environ, "PATH": str(tmp_path)}).tell(NOTICE))
-    assert said(tmp_path, "osascript")[-2:] == ["Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
+    assert read_arguments(tmp_path, "osascript")[-2:] == ["Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
 
 
 def test_a_program_that_fails_or_is_not_there(tmp_path: Path) -> None:

@@ -14,14 +14,14 @@ from scout.protocol.request import Page
 from tests.model.samples import a_flight, an_agent, an_ask
 
 
-def sent(result: object) -> Any:
+def encode_sent(result: object) -> Any:
     return json.loads(encode_result(result))
 
 
 def test_a_record_is_sent_with_the_names_of_other_integrations() -> None:
-    flight = sent(a_flight())
+    flight = encode_sent(a_flight())
     assert (flight["flightId"], flight["status"]) == (flight["id"], flight["state"])
-    ask = sent(an_ask())
+    ask = encode_sent(an_ask())
     assert ask["invocationId"] == ask["askId"] == ask["id"]
 
 
@@ -36,7 +36,7 @@ def test_so_are_the_records_of_a_page() -> None:
         minimal="arc",
         label="arc",
     )
-    page = sent(Page(items=(view,)))
+    page = encode_sent(Page(items=(view,)))
     assert page["next"] is None
     (item,) = page["items"]
     assert item["agentId"] == item["id"]
@@ -46,14 +46,21 @@ def test_so_are_the_records_of_a_page() -> None:
 
 
 def test_so_are_the_records_inside_an_event() -> None:
-    payload = sent(Changed(record=a_flight(), move="start"))
+    payload = encode_sent(Changed(record=a_flight(), move="start"))
     assert payload["record"]["flightId"] == payload["record"]["id"]
     assert payload["move"] == "start"
 
 
 def test_a_status_says_exactly_what_it_says() -> None:
     status = Status(url="u", socket="s", pid=1, version="0", node="n", home="h")
-    assert sent(status) == {"url": "u", "socket": "s", "pid": 1, "version": "0", "node": "n", "home": "h"}
+    assert encode_sent(status) == {
+        "url": "u",
+        "socket": "s",
+        "pid": 1,
+        "version": "0",
+        "node": "n",
+        "home": "h",
+    }
 
 
 @pytest.mark.rows("R3.5-4")

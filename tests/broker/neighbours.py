@@ -23,12 +23,12 @@ async def stranger(rig: Rig, name: str = "zed", user: str = "bob") -> Agent:
     return await rig.broker.as_system(enter)
 
 
-def wishes(*requests: Request[Any]) -> tuple[Request[Any], ...]:
+def draw_requests(*requests: Request[Any]) -> tuple[Request[Any], ...]:
     """Several requests of several kinds."""
     return requests
 
 
-async def seat_of(rig: Rig, agent: Agent) -> LocalScout:
+async def open_seat(rig: Rig, agent: Agent) -> LocalScout:
     """A seat in the name of any agent."""
     minted = await rig.operator(CreateToken(agent=agent.id))
     return await rig.scout(minted.secret)

@@ -162,7 +162,7 @@ def as_test(scene: Callable[[Rig], Awaitable[None]]) -> Callable[[Path], None]:
     return test
 
 
-async def refused(work: Awaitable[object]) -> Any:
+async def expect_refusal(work: Awaitable[object]) -> Any:
     """The diagnostic of a request that must be refused."""
     with pytest.raises(Refused) as caught:
         await work
@@ -240,7 +240,7 @@ def event_name(event: Event) -> str:
     return str(event.__struct_config__.tag).removeprefix("collab.")
 
 
-async def events_of(rig: Rig, ident: str, family: str | None = None) -> list[str]:
+async def list_events(rig: Rig, ident: str, family: str | None = None) -> list[str]:
     """What happened to one record, in order."""
     log = await read_log(rig, family)
     return [event_name(one) for one in log if getattr(get_record(one), "id", None) == ident]

@@ -9,7 +9,7 @@ from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, StartWork
-from tests.broker.rig import Rig, as_test, online_agent, refused
+from tests.broker.rig import Rig, as_test, expect_refusal, online_agent
 
 
 def steps(told: Brief) -> list[str]:
@@ -76,4 +76,4 @@ async def test_the_next_steps_are_few_and_the_oldest_come_first(rig: Rig) -> Non
 async def test_who_is_nobody_has_no_brief(rig: Rig) -> None:
     guest = await rig.operator(CreateToken(kind=TokenKind.GUEST))
     seat = await rig.scout(guest.secret)
-    assert (await refused(seat.call(ShowBrief()))).code == "forbidden"
+    assert (await expect_refusal(seat.call(ShowBrief()))).code == "forbidden"

@@ -9,7 +9,7 @@ from scout.protocol.access import ListTokens, RevokeToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.overview import ListNodes, ReadLog, ShowStatus
 from scout.store.integrity.verify import verify
-from tests.broker.rig import SECRET, Rig, open_rig, refused, run_scene
+from tests.broker.rig import SECRET, Rig, expect_refusal, open_rig, run_scene
 
 
 @pytest.mark.rows("R0-57", "R0-60")
@@ -41,7 +41,7 @@ def test_another_text_in_the_token_file_ends_the_old_one(tmp_path: Path) -> None
         async with open_rig(tmp_path) as made:
             me = await made.operator(WhoAmI())
         async with open_rig(tmp_path, secret="sct_another") as made:
-            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+            assert (await expect_refusal(made.scout(SECRET))).code == "unauthenticated"
             seat = await made.scout("sct_another")
             other = await seat.call(WhoAmI())
             assert (other.agent_id, other.token_id != me.token_id) == (me.agent_id, True)
@@ -57,7 +57,7 @@ def test_a_token_that_was_taken_back_stays_so_and_scout_starts_all_the_same(tmp_
             me = await made.operator(WhoAmI())
             await made.operator(RevokeToken(token_id=me.token_id))
         async with open_rig(tmp_path) as made:
-            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+            assert (await expect_refusal(made.scout(SECRET))).code == "unauthenticated"
         async with open_rig(tmp_path, secret="sct_another") as made:
             assert (await (await made.scout("sct_another")).call(WhoAmI())).agent_id == me.agent_id
 

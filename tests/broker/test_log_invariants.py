@@ -25,9 +25,9 @@ from tests.broker.rig import (
     Rig,
     advance_clock,
     event_name,
+    expect_refusal,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     write_program,
@@ -60,7 +60,7 @@ async def rich(rig: Rig) -> list[Event]:
         await rig.operator(MakeAsk(to="@parrot", body="x", reply_mode=mode, wait=20))
     outer = await a.call(MakeAsk(to="@b", body="outer"))
     await b.call(StartFlight(flight_id=outer.flight_id))
-    await refused(b.call(MakeAsk(to="@a", body="back")))
+    await expect_refusal(b.call(MakeAsk(to="@a", body="back")))
     await b.call(MakeAsk(to="@runs", body="inner", wait=20))
     await b.call(Reply(body="answer", in_reply_to=outer.ask_id))
     await b.call(Reply(body="one more thing", in_reply_to=outer.ask_id))

@@ -20,7 +20,7 @@ from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
 from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import Search, Send
 from tests.broker.neighbours import stranger
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 @as_test
@@ -75,8 +75,10 @@ async def test_the_log_is_read_oldest_first_and_from_its_end(rig: Rig) -> None:
     created = await rig.operator(ReadLog(newest=True, limit=2, family="collab.conversation.created"))
     assert [get_event_type(type(event)) for event in created.items] == ["collab.conversation.created"]
     for after in (-1, 1 << 70):
-        assert (await refused(rig.operator(ReadLog(after=after)))).code == "bad_request"
-        assert (await refused(rig.operator(ReadFeed(address="@arc", after=after)))).code == "bad_request"
+        assert (await expect_refusal(rig.operator(ReadLog(after=after)))).code == "bad_request"
+        assert (
+            await expect_refusal(rig.operator(ReadFeed(address="@arc", after=after)))
+        ).code == "bad_request"
 
 
 @as_test
@@ -89,7 +91,7 @@ async def test_an_agent_reads_of_the_log_what_concerns_it(rig: Rig) -> None:
     talk = (await rig.operator(ReadLog(family="collab.message"))).items
     assert [get_event_type(type(event)) for event in talk] == ["collab.message.posted"]
     one = ReadLog(conversation=talk[0].target.id)
-    assert (await refused(eve.call(one))).code == "forbidden"
+    assert (await expect_refusal(eve.call(one))).code == "forbidden"
     assert len((await hal.call(one)).items) > 1
 
 
@@ -147,7 +149,7 @@ async def test_a_feed_has_every_fact_that_concerns_an_agent_and_is_what_the_log_
     } <= types
     said = [one.payload.text for one in seen if isinstance(one, MessagePosted)]
     assert said[:3] == ["a message", "to all", "work"]
-    others = await refused(hal.call(ReadFeed(address="@arc")))
+    others = await expect_refusal(hal.call(ReadFeed(address="@arc")))
     assert others.code == "forbidden"
 
 
@@ -215,6 +217,6 @@ async def test_what_is_found_comes_in_pages_newest_first(rig: Rig) -> None:
     rest = await arc.call(Search(query="apple", limit=3, cursor=first.next))
     found = [hit.id for hit in (*first.items, *rest.items)]
     assert found == [one.message_id for one in reversed(sent)]
-    assert (await refused(arc.call(Search(query="apple", cursor="!")))).code == "bad_request"
+    assert (await expect_refusal(arc.call(Search(query="apple", cursor="!")))).code == "bad_request"
     flight = GetFlight(flight_id="flt_none")
-    assert (await refused(arc.call(flight))).code == "not_found"
+    assert (await expect_refusal(arc.call(flight))).code == "not_found"

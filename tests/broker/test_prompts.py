@@ -136,7 +136,7 @@ def test_a_message_of_the_user_rides_under_the_users_heading(tmp_path: Path) -> 
         await rig.operator(Send(to="@bow", body="use tabs"))
         await rig.operator(MakeAsk(to="@bow", body="Please.", wait=20))
         text = heard.prompts[-1].text
-        assert "your user sent this" in text
+        assert "a message from your user" in text
         assert "Your user writes:\n> use tabs" in text
         assert "Mail from other agents" not in text
 

@@ -21,7 +21,7 @@ from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import ReadLog, ShowNow
 from scout.protocol.talk import Latest, Reply, Send
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, as_test, refused, run_scene
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
 
 PLACES: tuple[dict[str, Any], ...] = (
     {"channel": "ops"},
@@ -115,7 +115,7 @@ async def test_a_cursor_is_moved_only_by_who_takes_part_and_never_past_what_was_
     channel = await rig.operator(CreateChannel(name="ops", members=("@arc",)))
     await rig.operator(Send(channel="ops", body="one"))
     mine = AckInbox(conversation_id=channel.id, seq=1_000_000)
-    assert (await refused(hal.call(mine))).code == "forbidden"
+    assert (await expect_refusal(hal.call(mine))).code == "forbidden"
     await arc.call(mine)
     await rig.operator(Send(channel="ops", body="two"))
     assert bodies((await arc.call(ListInbox())).items) == ["two"]
@@ -125,7 +125,7 @@ async def test_a_cursor_is_moved_only_by_who_takes_part_and_never_past_what_was_
         AckInbox(seq=3),
         AckInbox(conversation_id=channel.id, seq=0),
     ):
-        assert (await refused(arc.call(wrong))).code == "bad_request", wrong
+        assert (await expect_refusal(arc.call(wrong))).code == "bad_request", wrong
 
 
 @as_test

@@ -238,7 +238,7 @@ def _once(events: list[Event], stage: Stage) -> None:
         assert said.kind not in (MessageKind.STATUS, MessageKind.FINAL), said
 
 
-def _again(wake: WakeFact) -> None:
+def _decide_again(wake: WakeFact) -> None:
     """What is stored is enough to decide the same again, and the sender is no holder but by its own wish."""
     facts = decode(wake.facts, WakeFacts)
     occasion, reaches = facts.occasion, {one.agent_id: one for one in facts.reaches}
@@ -259,7 +259,7 @@ def _again(wake: WakeFact) -> None:
         assert reach.find_obstacle(waking=True), wake
 
 
-async def _played(home: Path, chance: Random) -> None:
+async def _play_random(home: Path, chance: Random) -> None:
     async with open_rig(home) as made:
         stage = Stage(made, chance)
         await stage.enter([*KINDS, "program", *chance.choices(KINDS, k=2)])
@@ -273,12 +273,12 @@ async def _played(home: Path, chance: Random) -> None:
     _once(events, stage)
     for event in events:
         if event.metadata.wake is not None:
-            _again(event.metadata.wake)
+            _decide_again(event.metadata.wake)
 
 
 def _holds(seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="scout-waking-") as folder:
-        asyncio.run(_played(Path(folder), Random(seed)))
+        asyncio.run(_play_random(Path(folder), Random(seed)))
         assert verify(Path(folder) / "scout.db").clean
 
 

@@ -26,9 +26,9 @@ from scout.store.integrity.review import review
 from tests.broker.rig import (
     Rig,
     as_test,
+    expect_refusal,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     wait_until,
@@ -162,12 +162,12 @@ async def test_only_who_may_read_the_record_is_told(rig: Rig) -> None:
     question = await arc.call(CreateQuestion(to="@bow", body="secret?"))
     item = await arc.call(CreateWork(title="secret", owner_id="@bow"))
     for ident in (asked.message_id, asked.ask_id, asked.flight_id, event.id, question.id, item.id):
-        assert (await refused(why(rig, ident, eve))).code == "forbidden", ident
+        assert (await expect_refusal(why(rig, ident, eve))).code == "forbidden", ident
     await rig.operator(AddGrant(action=Action.READ, agent="@eve", path="/ada/agent/bow"))
     eve = await rig.scout(rig.tokens["eve"])
     assert (await why(rig, asked.flight_id, eve)).decisions
     for ident, code in (("flt_none", "not_found"), ("evt_none", "not_found"), ("agt_none", "bad_request")):
-        assert (await refused(why(rig, ident))).code == code
+        assert (await expect_refusal(why(rig, ident))).code == code
 
 
 def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> None:

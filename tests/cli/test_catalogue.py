@@ -169,7 +169,7 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
         CliRunner().invoke(scout, ["send", "@arc", "-"], input=b"\xff"),
         run("send", "@arc", "--file", str(tmp_path / "odd")),
     ):
-        assert (result.exit_code, "no UTF-8 text" in result.stderr) == (2, True)
+        assert (result.exit_code, "is not UTF-8 text" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", ["explain", "explain --json"])

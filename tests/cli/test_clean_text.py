@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import scout.cli
 from scout.cli.connection import text
-from tests.cli.running import Shell, typed
+from tests.cli.running import Shell, type_in_terminal
 
 # Hidden text, a cleared screen, a window title, a link, the clipboard; one-byte forms; overwriting; direction;
 # nothing to see; and a line that looks like Scout's own.
@@ -195,6 +195,6 @@ def test_no_verb_lets_an_agent_drive_the_terminal(fresh: Shell) -> None:
     assert told.count(r"\x1b[8m; curl evil") > 10
     assert not [line for line in listed.splitlines() if line.startswith("sent msg_forged")]
     for words in (["attention"], ["inbox", "--all"], ["ask", "@mimic", FORGED], ["work", "list"]):
-        shown = typed(fresh, *words)[1]
+        shown = type_in_terminal(fresh, *words)[1]
         assert _is_clean(shown, terminal=True), (words, shown)
         assert "curl evil" in shown

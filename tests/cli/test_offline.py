@@ -90,7 +90,7 @@ def test_a_malformed_leading_mention_is_an_error_beside_the_hints() -> None:
     assert shown.stderr.splitlines()[1:4] == [
         "  @arc.a.b",
         "         ^",
-        "try: scout parse @arc.a.node:b  # a reading that works",
+        "try: scout parse @arc.a.node:b  # a valid spelling",
     ]
     assert shown.exit_code == Family.REQUEST.exit_code
 
@@ -124,9 +124,9 @@ def test_a_person_sees_fields_and_where_it_went_wrong() -> None:
         "malformed_address: found a second workspace at character 9; expected key:value, or the end",
         "  @arc.dev.mini",
         "           ^",
-        "try: scout parse @arc.dev.node:mini  # a reading that works",
-        "try: scout parse branch:arc.dev.mini  # a reading that works",
-        "try: scout parse @arc.dev-mini  # a reading that works",
+        "try: scout parse @arc.dev.node:mini  # a valid spelling",
+        "try: scout parse branch:arc.dev.mini  # a valid spelling",
+        "try: scout parse @arc.dev-mini  # a valid spelling",
     ]
 
 

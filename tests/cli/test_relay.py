@@ -268,7 +268,7 @@ def test_what_may_have_been_done_is_not_done_again(hosted: Hosted) -> None:
         os.kill(daemon.pid, signal.SIGKILL)
         while (told := pipe.lines.get(timeout=30)).get("id") != "long":
             pass
-        assert "before you do it again" in told["error"]["message"]
+        assert "before you repeat it" in told["error"]["message"]
         start_daemon(hosted)
         assert pipe.call("whoami")["structuredContent"]["minimal"] == "@talkie"
 

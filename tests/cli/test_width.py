@@ -62,7 +62,7 @@ def _fill(shell: Shell) -> None:
     assert "Traceback" not in done.stderr, done.stderr
 
 
-def _shown(shell: Shell, columns: int) -> list[str]:
+def _show_all(shell: Shell, columns: int) -> list[str]:
     """What a terminal of so many columns is sent by every list, in one process."""
     near, far = pty.openpty()
     fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -99,7 +99,7 @@ def test_no_list_is_wider_than_the_terminal(fresh: Shell) -> None:
     fresh.say("up")
     _fill(fresh)
     for columns in (80, 60):
-        lines = _shown(fresh, columns)
+        lines = _show_all(fresh, columns)
         assert len(lines) > 150
         assert [line for line in lines if text.measure_width(line) > columns and "scout " not in line] == []
     piped = fresh.say("flight", "list")

@@ -24,7 +24,7 @@ from tests.policy.fleets import NOW, agent, endpoint, fleet, session
 E = EndpointState
 
 
-def found(text: str, directory: Fleet) -> Resolution:
+def find(text: str, directory: Fleet) -> Resolution:
     return resolve(text, directory, OUTSIDE, NOW)
 
 
@@ -40,7 +40,7 @@ def test_an_address_a_session_or_a_project_is_a_target() -> None:
     directory = fleet((arc, [endpoint(arc, session_id="ses_1")]))
     directory.add_session(session(arc, "ses_1"))
     for text in ("@arc", "session:ses_1", "project:/src/arc", str(arc.path)):
-        assert found(text, directory).agent.id == arc.id
+        assert find(text, directory).agent.id == arc.id
     stored = to_plain(an_ask())
     address = decode({**stored, "target": arc.id, "resolved": "@arc"}, Ask)
     exact = decode({**stored, "sessionPolicy": "existing", "targetSessionId": "ses_1"}, Ask)
@@ -86,33 +86,35 @@ def test_an_ask_for_a_session_that_is_over_fails(policy: SessionPolicy) -> None:
         assert isinstance(refusal(check_ask, ask), BadRequest), "any session and that session contradict"
 
 
-def placed(path: str, **more: Any) -> Agent:
+def place_agent(path: str, **more: Any) -> Agent:
     """An agent of the project in /src/hudson; its path says what sort of agent it is."""
     fields: dict[str, Any] = {"project_root": "/src/hudson", **more}
     return create_agent(f"id of {path}", AgentPath.parse(path), NOW, node="mini", by="test", **fields)
 
 
-HUDSON = placed("/me/agent/hudson", definition_id="hudson")
+HUDSON = place_agent("/me/agent/hudson", definition_id="hudson")
 OTHERS = {
-    "sub": placed("/me/agent/hudson/sub/0", definition_id="hudson", workspace="w-0", parent_id=HUDSON.id),
-    "memory": placed("/me/agent/hudson/memory", parent_id=HUDSON.id),
-    "search": placed("/me/agent/hudson/search/0", parent_id=HUDSON.id),
-    "cron": placed("/me/cron/nightly"),
+    "sub": place_agent(
+        "/me/agent/hudson/sub/0", definition_id="hudson", workspace="w-0", parent_id=HUDSON.id
+    ),
+    "memory": place_agent("/me/agent/hudson/memory", parent_id=HUDSON.id),
+    "search": place_agent("/me/agent/hudson/search/0", parent_id=HUDSON.id),
+    "cron": place_agent("/me/cron/nightly"),
 }
 
 
 @pytest.mark.rows("R3.1-13")
 def test_a_project_path_means_the_base_agent_of_that_directory() -> None:
-    profile = placed("/me/agent/hudson.qa", definition_id="hudson", profile="qa")
-    tree = placed(
+    profile = place_agent("/me/agent/hudson.qa", definition_id="hudson", profile="qa")
+    tree = place_agent(
         "/me/agent/hudson.fix", definition_id="hudson", workspace="fix", working_dir="/src/hudson-fix"
     )
     for order in ([HUDSON, tree, profile], [profile, tree, HUDSON]):
         directory = fleet(*order)
-        base = found("project:/src/hudson", directory)
+        base = find("project:/src/hudson", directory)
         assert (base.agent.id, base.rule) == (HUDSON.id, "base agent of the project")
-        assert found("project:/src/hudson-fix", directory).agent.workspace == "fix"
-    only = refusal(found, "project:/src/hudson", fleet(profile, tree))
+        assert find("project:/src/hudson-fix", directory).agent.workspace == "fix"
+    only = refusal(find, "project:/src/hudson", fleet(profile, tree))
     assert isinstance(only, UnknownTarget)
 
 
@@ -121,8 +123,8 @@ def test_a_project_path_means_the_base_agent_of_that_directory() -> None:
 def test_a_project_path_means_no_helper(kind: str) -> None:
     other = OTHERS[kind]
     assert other.kind.value == kind
-    assert found("project:/src/hudson", fleet(other, HUDSON)).agent.id == HUDSON.id
-    told = refusal(found, "project:/src/hudson", fleet(other))
+    assert find("project:/src/hudson", fleet(other, HUDSON)).agent.id == HUDSON.id
+    told = refusal(find, "project:/src/hudson", fleet(other))
     assert isinstance(told, UnknownTarget)
     assert [build_command_line(one) for one in told.remedies] == ["scout ask --project /src/hudson '…'"]
 
@@ -136,9 +138,9 @@ def test_a_return_address_is_a_live_session_or_an_agent() -> None:
     live = endpoint(arc, id="ept_1", session_id="ses_1")
     directory = fleet((arc, [endpoint(arc, id="ept_0", session_id="ses_0", preferred=True), live]))
     directory.add_session(session(arc, "ses_1"))
-    assert found(f"session:{ask.reply_to_session_id}", directory).endpoint_id == "ept_1"
-    assert found(str(ask.reply_to), directory).agent.id == arc.id
+    assert find(f"session:{ask.reply_to_session_id}", directory).endpoint_id == "ept_1"
+    assert find(str(ask.reply_to), directory).agent.id == arc.id
     gone = fleet((arc, [endpoint(arc, id="ept_0", session_id="ses_0")]))
     gone.add_session(session(arc, "ses_1"))
     for directory in (gone, fleet(arc)):
-        assert isinstance(refusal(found, "session:ses_1", directory), NoSession)
+        assert isinstance(refusal(find, "session:ses_1", directory), NoSession)

@@ -75,7 +75,7 @@ def read(written: dict[str, Any], *more: Any) -> Event:
     return read_event(json.dumps(written), *more)
 
 
-def changed(record: Any) -> Record:
+def build_changed(record: Any) -> Record:
     return Changed(record=record)
 
 
@@ -85,32 +85,36 @@ NUDGE = Nudge(holder_id=BOB, about=Ref.to(ident("wrk")), rule="work item in revi
 # family, what is in it, a payload, its events
 FAMILIES: list[tuple[str, Record, str]] = [
     ("message", build_post(a_message()), "posted"),
-    ("question", changed(a_question()), "created answered closed declined reopened"),
-    ("work_item", changed(a_work_item()), "created updated"),
+    ("question", build_changed(a_question()), "created answered closed declined reopened"),
+    ("work_item", build_changed(a_work_item()), "created updated"),
     (
         "delivery",
-        changed(a_delivery()),
+        build_changed(a_delivery()),
         "requested leased woken acked nacked failed dead_lettered cancelled",
     ),
-    ("agent", changed(an_agent()), "registered updated sleeping retired revived"),
+    ("agent", build_changed(an_agent()), "registered updated sleeping retired revived"),
     ("agent", REACHED, "heartbeat online offline"),
-    ("ask", changed(an_ask()), "created"),
-    ("flight", changed(a_flight()), "queued started waiting resumed completed failed cancelled"),
-    ("endpoint", changed(an_endpoint()), "registered attaching waking ready lost failed stale stopped"),
-    ("session", changed(a_session()), "started ready ended lost resumed"),
+    ("ask", build_changed(an_ask()), "created"),
+    ("flight", build_changed(a_flight()), "queued started waiting resumed completed failed cancelled"),
+    ("endpoint", build_changed(an_endpoint()), "registered attaching waking ready lost failed stale stopped"),
+    ("session", build_changed(a_session()), "started ready ended lost resumed"),
     ("conversation", Opened(record=a_conversation(), members=(a_member(),)), "created"),
-    ("conversation", changed(a_conversation()), "policy"),
-    ("conversation", changed(a_member()), "member cursor"),
-    ("attention", changed(an_attention()), "created notified resolved denied answered expired dismissed"),
-    ("alias", changed(an_alias()), "created retargeted broken repaired removed"),
-    ("card", changed(a_card()), "created used expired revoked"),
-    ("binding", changed(a_binding()), "created closed"),
-    ("user", changed(a_user()), "created updated deleted"),
-    ("key", changed(a_key()), "linked freed"),
-    ("schedule", changed(a_schedule()), "created fired paused resumed ended"),
-    ("grant", changed(a_grant()), "created revoked expired"),
-    ("token", changed(a_token()), "created revoked expired"),
-    ("usage", changed(a_usage()), "reported"),
+    ("conversation", build_changed(a_conversation()), "policy"),
+    ("conversation", build_changed(a_member()), "member cursor"),
+    (
+        "attention",
+        build_changed(an_attention()),
+        "created notified resolved denied answered expired dismissed",
+    ),
+    ("alias", build_changed(an_alias()), "created retargeted broken repaired removed"),
+    ("card", build_changed(a_card()), "created used expired revoked"),
+    ("binding", build_changed(a_binding()), "created closed"),
+    ("user", build_changed(a_user()), "created updated deleted"),
+    ("key", build_changed(a_key()), "linked freed"),
+    ("schedule", build_changed(a_schedule()), "created fired paused resumed ended"),
+    ("grant", build_changed(a_grant()), "created revoked expired"),
+    ("token", build_changed(a_token()), "created revoked expired"),
+    ("usage", build_changed(a_usage()), "reported"),
     ("sweep", NUDGE, "nudged"),
 ]
 WRITTEN = [
@@ -176,20 +180,20 @@ def test_an_event_has_one_source_and_one_target(end: str) -> None:
 # ----------------------------------------------------------------------------------------- versions
 
 
-def lifted_once(fields: dict[str, Any]) -> dict[str, Any]:
+def lift_once(fields: dict[str, Any]) -> dict[str, Any]:
     """Version 1 called the text `body`."""
     payload = dict(fields["payload"])
     payload["text"] = payload.pop("body")
     return {**fields, "payload": payload}
 
 
-def lifted_twice(fields: dict[str, Any]) -> dict[str, Any]:
+def lift_twice(fields: dict[str, Any]) -> dict[str, Any]:
     """Version 2 had no kind."""
     return {**fields, "payload": {**fields["payload"], "kind": "chat"}}
 
 
 POSTED = "collab.message.posted"
-LIFTS = {(POSTED, 1): lifted_once, (POSTED, 2): lifted_twice}
+LIFTS = {(POSTED, 1): lift_once, (POSTED, 2): lift_twice}
 
 
 @pytest.mark.rows("R2.3-4", "R0-84")
@@ -213,7 +217,7 @@ def test_an_old_version_is_lifted_when_it_is_read(version: int, payload: dict[st
 
 @pytest.mark.rows("R0-83", "R2.3-4")
 def test_a_version_belongs_to_one_type() -> None:
-    other = an_event("collab.message.redacted", changed(a_message()))
+    other = an_event("collab.message.redacted", build_changed(a_message()))
     assert read(other, LIFTS).v == 1, "another type of version 1 is not lifted"
     assert read({**other, "v": 5}, LIFTS).v == 5
     with pytest.raises(Refused):
@@ -227,9 +231,9 @@ def test_a_version_belongs_to_one_type() -> None:
 def test_no_token_event_holds_the_secret() -> None:
     secret = "a-very-secret-word"
     for word in ("created", "revoked", "expired"):
-        event = read(an_event(f"collab.token.{word}", changed(a_token(hashed=hash_secret(secret)))))
+        event = read(an_event(f"collab.token.{word}", build_changed(a_token(hashed=hash_secret(secret)))))
         assert secret.encode() not in encode(event) + encode_for_store(event)
-        told = an_event(f"collab.token.{word}", changed(a_token()))
+        told = an_event(f"collab.token.{word}", build_changed(a_token()))
         told["payload"]["record"]["secret"] = secret
         assert secret.encode() not in encode_for_store(read(told)), "there is no field that would keep it"
 

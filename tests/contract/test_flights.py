@@ -69,7 +69,7 @@ RUNNING = a_flight(state=S.RUNNING)
 LEASED = lease(a_delivery(endpoint_id="ept_1", session_id="ses_1"), "d", T0)
 
 
-def refused(change: Any, *arguments: Any, **named: Any) -> Any:
+def expect_refusal(change: Any, *arguments: Any, **named: Any) -> Any:
     with pytest.raises(Refused) as caught:
         change(*arguments, **named)
     return caught.value.diagnostic
@@ -93,7 +93,7 @@ def test_a_flights_first_result_wins(first: Flight) -> None:
         (cancel_flight, "late"),
     )
     for change, what in later:
-        told = refused(change, first, what, T1)
+        told = expect_refusal(change, first, what, T1)
         assert isinstance(told, WrongState)
         assert (told.terminal, told.accepts) == (True, ())
     assert follow_delivery(first, dead_letter(LEASED, "no login", T1), T1) is first
@@ -103,12 +103,12 @@ def test_a_flights_first_result_wins(first: Flight) -> None:
 @pytest.mark.rows("R2.2-3")
 def test_so_does_every_other_nouns() -> None:
     denied = decide_attention(an_attention(), AttentionMove.DENY, OPERATOR, T0)
-    assert refused(decide_attention, denied, AttentionMove.APPROVE, ALICE, T1).terminal
+    assert expect_refusal(decide_attention, denied, AttentionMove.APPROVE, ALICE, T1).terminal
     assert (denied.state.value, denied.decided_by) == ("denied", OPERATOR)
-    assert refused(revoke_card, expire_card(a_card(), T0), T1).terminal
+    assert expect_refusal(revoke_card, expire_card(a_card(), T0), T1).terminal
     for over in (ack(LEASED, "d", T0), dead_letter(LEASED, "", T0), cancel_delivery(LEASED, "", T0)):
-        assert refused(dead_letter, over, "late", T1).terminal
-        assert refused(cancel_delivery, over, "late", T1).terminal
+        assert expect_refusal(dead_letter, over, "late", T1).terminal
+        assert expect_refusal(cancel_delivery, over, "late", T1).terminal
 
 
 @pytest.mark.rows("R2.2-16")
@@ -161,10 +161,10 @@ def test_nothing_waits_for_nobody() -> None:
     on = WaitingOn(kind=WaitingKind.ACTOR, ref=CAROL)
     for nobody in (None, ""):
         for change, flight in ((wait_flight, RUNNING), (hold_flight, a_flight())):
-            told = refused(change, flight, on, T1, next_move_owner_id=nobody)
+            told = expect_refusal(change, flight, on, T1, next_move_owner_id=nobody)
             assert isinstance(told, BadRequest)
             assert told.field == "nextMoveOwnerId"
-    assert refused(wait_work, a_work_item(), on, "", T1).field == "nextMoveOwnerId"
+    assert expect_refusal(wait_work, a_work_item(), on, "", T1).field == "nextMoveOwnerId"
     waiting = wait_flight(RUNNING, on, T1, next_move_owner_id=CAROL)
     assert (waiting.next_move_owner_id, waiting.waiting_on) == (CAROL, on)
     by_itself = wait_flight(RUNNING, WaitingOn(kind=WaitingKind.CONDITION, until=T1.plus(9)), T1)
@@ -240,7 +240,7 @@ def test_a_flight_is_completed_by_the_first_of_three(first: CompletedBy) -> None
     done = complete_flight(RUNNING, "first", T0, by=first)
     assert (done.state, done.output, done.completed_by) == (S.COMPLETED, "first", first)
     for second in CompletedBy:
-        assert isinstance(refused(complete_flight, done, "second", T1, by=second), WrongState)
+        assert isinstance(expect_refusal(complete_flight, done, "second", T1, by=second), WrongState)
 
 
 @pytest.mark.rows("R2.2-63")

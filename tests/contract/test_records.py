@@ -75,7 +75,7 @@ node nod  user usr  token tok  grant grt  schedule sch
 PAIRS = list(zip(NOUN_PREFIXES.split()[::2], NOUN_PREFIXES.split()[1::2], strict=True))
 
 
-def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
+def expect_refusal(change: Any, *arguments: Any, **named: Any) -> BadRequest:
     with pytest.raises(Refused) as caught:
         change(*arguments, **named)
     told = caught.value.diagnostic
@@ -83,7 +83,7 @@ def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
     return told
 
 
-def stored_definitions() -> dict[str, Any]:
+def list_stored_definitions() -> dict[str, Any]:
     """The schema of everything that is kept: the nouns, the events and what they are made of."""
     defined = build_model_schema()["$defs"]
     todo = [noun.record.__name__ for noun in NOUNS.values()] + [kind.__name__ for kind in event_types.ALL]
@@ -96,10 +96,10 @@ def stored_definitions() -> dict[str, Any]:
     return kept
 
 
-def places_of(pattern: str) -> set[str]:
+def find_places(pattern: str) -> set[str]:
     """Where a stored field's name matches, as `Record.field`."""
     fields = (
-        (kind, name) for kind, one in stored_definitions().items() for name in one.get("properties", {})
+        (kind, name) for kind, one in list_stored_definitions().items() for name in one.get("properties", {})
     )
     return {f"{kind}.{name}" for kind, name in fields if re.search(pattern, name, re.IGNORECASE)}
 
@@ -118,13 +118,13 @@ def test_each_noun_has_its_record_and_its_prefix(noun: str, prefix: str) -> None
 
 @pytest.mark.rows("R2.1-5")
 def test_a_providers_own_id_is_only_in_its_session() -> None:
-    assert places_of("native|thread|provider") == {"Session.nativeIds"}
+    assert find_places("native|thread|provider") == {"Session.nativeIds"}
     live = mark_ready(a_session(), T1, native_ids={"codex": "0199-thread"})
     assert to_plain(live)["nativeIds"] == {"codex": "0199-thread"}
     bound = a_binding(surface=Surface.HARNESS, name="codex", external_id=live.id)
     assert check_binding(bound) is bound
     provider = a_binding(surface=Surface.HARNESS, name="codex", external_id="0199-thread")
-    assert refused(check_binding, provider).field == "externalId"
+    assert expect_refusal(check_binding, provider).field == "externalId"
 
 
 @pytest.mark.rows("R2.1-7")
@@ -180,7 +180,9 @@ def test_each_further_flight_of_an_ask_is_a_retry() -> None:
 def test_a_delivery_has_one_target_and_an_origin(origin: str) -> None:
     source: dict[str, Any] = {"message_id": None, origin: "x"}
     assert check_origin(a_delivery(**source)).target == BOB
-    assert "derives from" in refused(check_origin, a_delivery(message_id=None, flight_id="flt_1")).problem
+    assert (
+        "derives from" in expect_refusal(check_origin, a_delivery(message_id=None, flight_id="flt_1")).problem
+    )
     stored = to_plain(a_delivery())
     for target in ([BOB, CAROL], None):
         with pytest.raises(Refused):
@@ -198,7 +200,7 @@ def test_the_kinds_of_attention() -> None:
 
 @pytest.mark.rows("R2.1-22")
 def test_a_consult_has_a_default_and_a_notice_wants_nothing() -> None:
-    assert refused(check_attention, an_attention(AttentionKind.CONSULT)).field == "defaultAction"
+    assert expect_refusal(check_attention, an_attention(AttentionKind.CONSULT)).field == "defaultAction"
     consult = check_attention(an_attention(AttentionKind.CONSULT, default_action="merge"))
     assert (expire_attention(consult, T1).answer, is_blocking(consult)) == ("merge", False)
     notice = check_attention(an_attention(AttentionKind.NOTIFY))
@@ -206,7 +208,7 @@ def test_a_consult_has_a_default_and_a_notice_wants_nothing() -> None:
     assert not is_blocking(notice)
     assert (
         "takes dismiss"
-        in refused(decide_attention, notice, AttentionMove.ANSWER, OPERATOR, T1, answer="yes").problem
+        in expect_refusal(decide_attention, notice, AttentionMove.ANSWER, OPERATOR, T1, answer="yes").problem
     )
     put_away = decide_attention(notice, AttentionMove.DISMISS, OPERATOR, T1)
     assert put_away.state is AttentionState.DISMISSED
@@ -229,7 +231,7 @@ def test_a_binding_leads_from_outside_to_one_place_inside(surface: str, name: st
         {"conversationId": None, "agentId": None},
         {"conversationId": CONVERSATION, "agentId": BOB},
     ):
-        refused(check_binding, decode({**wire, **wrong}, Binding))
+        expect_refusal(check_binding, decode({**wire, **wrong}, Binding))
 
 
 @pytest.mark.rows("R2.1-24", "R2.1-27")
@@ -274,7 +276,7 @@ def test_an_alias_names_an_agent_or_one_session() -> None:
         AliasTarget(agent_id=ALICE, session_id="ses_1"),
         AliasTarget(session_id="ses_1", harness="codex"),
     ):
-        refused(check_target, target)
+        expect_refusal(check_target, target)
 
 
 @pytest.mark.rows("R2.1-29", "R2.1-30")
@@ -341,8 +343,8 @@ def test_a_message_refers_to_work_and_holds_none_of_it() -> None:
 
 @pytest.mark.rows("R0-98")
 def test_what_is_kept_is_an_id_or_canonical_text() -> None:
-    assert places_of("address|minimal|shortest|candidate") == set()
-    assert "Candidate" not in stored_definitions()
+    assert find_places("address|minimal|shortest|candidate") == set()
+    assert "Candidate" not in list_stored_definitions()
     directory = fleet(agent("arc.main"))
     assert resolve("@arc", directory, OUTSIDE, NOW).canonical == "@arc.main.harness:claude.node:mini"
     said = decide_target(

@@ -40,7 +40,7 @@ S = WorkState
 ON = WaitingOn(kind=WaitingKind.ACTOR, ref=CAROL)
 
 
-def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
+def expect_refusal(change: Any, *arguments: Any, **named: Any) -> BadRequest:
     with pytest.raises(Refused) as caught:
         change(*arguments, **named)
     told = caught.value.diagnostic
@@ -70,7 +70,7 @@ def test_a_work_item_has_an_owner() -> None:
     item = create_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB)
     assert decode(encode(item), WorkItem) == item
     assert item.owner_id == BOB
-    refused(create_work, ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id="")
+    expect_refusal(create_work, ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id="")
     with pytest.raises(Refused):
         decode({**to_plain(item), "ownerId": None}, WorkItem)
 
@@ -105,7 +105,7 @@ def test_handing_over_gives_another_owner() -> None:
         assert (handed.state.value, handed.owner_id, handed.next_move_owner_id) == (state, CAROL, CAROL)
     review = hand_over_work(submit_work(a_work_item(), T1), CAROL, T1)
     assert (review.owner_id, review.next_move_owner_id) == (CAROL, ALICE), "the reviewer's move stays there"
-    assert refused(hand_over_work, a_work_item(), "", T1).field == "ownerId"
+    assert expect_refusal(hand_over_work, a_work_item(), "", T1).field == "ownerId"
 
 
 @pytest.mark.rows("R2.2-70")
@@ -150,7 +150,7 @@ def test_while_an_item_is_unsettled_one_owns_it_and_one_has_the_next_move() -> N
 @pytest.mark.parametrize("missing", ["owner_id", "requester_id"])
 def test_no_item_begins_without_its_people(missing: str) -> None:
     people = {"requester_id": ALICE, "owner_id": BOB, missing: ""}
-    refused(create_work, ident("wrk"), "Fix it", T0, **people)
+    expect_refusal(create_work, ident("wrk"), "Fix it", T0, **people)
 
 
 @pytest.mark.rows("R2.2-73")
@@ -170,7 +170,7 @@ def test_progress_is_steps_percent_and_words() -> None:
     item = update_progress(a_work_item(state=S.WORKING), told, T1)
     assert to_plain(item)["progress"] == {"done": 3, "total": 4, "percent": 75.0, "summary": "almost"}
     for wrong in (Progress(done=5, total=4), Progress(percent=101), Progress(done=-1)):
-        assert refused(update_progress, a_work_item(state=S.WORKING), wrong, T1).field == "progress"
+        assert expect_refusal(update_progress, a_work_item(state=S.WORKING), wrong, T1).field == "progress"
 
 
 RUNNING = start_flight(a_flight(), T0)

@@ -113,7 +113,7 @@ def outside_identity() -> dict[str, ast.Module]:
     return {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text()) for file in files}
 
 
-def compared_names(tree: ast.Module) -> list[str]:
+def find_compared_names(tree: ast.Module) -> list[str]:
     """Comparisons of a name's text; whether there is one at all (`is None`) is no comparison."""
     found: list[str] = []
     for one in ast.walk(tree):
@@ -140,10 +140,12 @@ def test_address_text_is_read_by_one_lexer_for_one_resolver() -> None:
 
 @pytest.mark.rows("R1.1-2")
 def test_no_module_outside_the_resolver_compares_names() -> None:
-    compared = {place: names for place, tree in outside_identity().items() if (names := compared_names(tree))}
+    compared = {
+        place: names for place, tree in outside_identity().items() if (names := find_compared_names(tree))
+    }
     assert set(compared) <= {f"policy/{name}.py" for name in RESOLVER}
-    assert compared_names(ast.parse("a.definition_id == b\nx if c.profile in d else y")) == [
+    assert find_compared_names(ast.parse("a.definition_id == b\nx if c.profile in d else y")) == [
         "definition_id",
         "profile",
     ]
-    assert compared_names(ast.parse("a.workspace is None")) == []
+    assert find_compared_names(ast.parse("a.workspace is None")) == []

@@ -12,7 +12,7 @@ from scout.identity.lexer import lex
 from scout.identity.mention import Mention, find_mentions
 from scout.identity.name import BranchName, HandleName, PathName
 from scout.identity.segment import fold_segment
-from tests.identity.refusals import refused
+from tests.identity.refusals import expect_refusal
 
 Case = dict[str, Any]
 
@@ -33,7 +33,7 @@ def test_every_case_is_run() -> None:
 @cases("parse")
 def test_parse(case: Case) -> None:
     if "error" in case:
-        diagnostic = refused(lex, case["in"])
+        diagnostic = expect_refusal(lex, case["in"])
         assert diagnostic.code == case["error"]
         assert diagnostic.remedies
         return

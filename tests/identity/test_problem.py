@@ -13,7 +13,7 @@ from scout.identity.problem import (
     suggest,
 )
 from scout.identity.problem import build_malformed as make
-from tests.identity.refusals import NO_READING, malformed, offered, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed, list_offered
 
 MANUAL = Remedy(operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address")
 
@@ -55,7 +55,7 @@ def test_a_part_is_told_for_the_whole() -> None:
     whole = shift_position(">> @x..y", 3, part).diagnostic
     assert isinstance(whole, MalformedAddress)
     assert whole.text == ">> @x..y"
-    assert told(whole) == (6, "an empty workspace", "a name", ("@x.y",))
+    assert describe(whole) == (6, "an empty workspace", "a name", ("@x.y",))
 
 
 @pytest.mark.parametrize("value", ["héllo", "héllo".encode(), bytearray("héllo".encode())])
@@ -64,8 +64,8 @@ def test_text_and_its_bytes_are_text(value: object) -> None:
 
 
 def test_bytes_must_be_utf_8() -> None:
-    found = malformed(require_text, b"ab\xff")
-    assert told(found) == (2, "bytes that are not UTF-8", "UTF-8 text", NO_READING)
+    found = expect_malformed(require_text, b"ab\xff")
+    assert describe(found) == (2, "bytes that are not UTF-8", "UTF-8 text", NO_READING)
     assert found.text == ""
 
 
@@ -74,8 +74,8 @@ def test_bytes_must_be_utf_8() -> None:
     [(None, "NoneType"), (5, "int"), (["@arc"], "list"), (memoryview(b"a"), "memoryview"), (True, "bool")],
 )
 def test_anything_else_is_refused(value: object, name: str) -> None:
-    found = malformed(require_text, value)
-    assert told(found) == (0, f"a value of type {name}", "text", NO_READING)
+    found = expect_malformed(require_text, value)
+    assert describe(found) == (0, f"a value of type {name}", "text", NO_READING)
     assert found.text == ""
 
 
@@ -84,7 +84,7 @@ def test_the_other_ways_to_refuse_a_name_speak_too() -> None:
     assert reserved.message == "'codex' is reserved: a harness is chosen with `#codex`"
     deep = DepthCap(branch="main.a.b", depth=2, cap=2)
     assert deep.message == "main.a.b is at depth 2 and the cap is 2: it cannot have children"
-    assert offered(reserved) == offered(deep) == ()
+    assert list_offered(reserved) == list_offered(deep) == ()
 
 
 @pytest.mark.parametrize(

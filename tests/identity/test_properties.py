@@ -53,7 +53,7 @@ def check_refusal(diagnostic: Diagnostic, text: object) -> None:
         assert 0 <= diagnostic.position <= longest
 
 
-def tried(function: Callable[[object], object], value: object) -> object:
+def try_call(function: Callable[[object], object], value: object) -> object:
     """What the function makes of the value; a refusal is checked and gives None."""
     try:
         return function(value)
@@ -130,55 +130,55 @@ def test_canonical_text_is_read_as_the_same_name(text: str, root_branch: str | N
 
 @given(TEXTS | OTHER_VALUES, st.none() | ROOT_BRANCHES)
 def test_the_lexer_answers_or_refuses_with_a_remedy(value: object, root_branch: str | None) -> None:
-    tried(lambda text: lex(text, root_branch), value)
+    try_call(lambda text: lex(text, root_branch), value)
 
 
 @given(TEXTS | OTHER_VALUES)
 def test_the_grammar_answers_or_refuses_with_a_remedy(value: object) -> None:
-    found = tried(parse_handle, value)
+    found = try_call(parse_handle, value)
     if isinstance(value, str):
         assert try_parse_handle(value) == found
 
 
 @given(NEARLY_NAMES)
 def test_handles_that_are_nearly_right(text: str) -> None:
-    tried(parse_handle, f"@arc{text}")
-    tried(lex, f"@arc.{text}")
-    tried(lex, f"@arc#{text}")
-    tried(lex, f"@arc?{text}")
+    try_call(parse_handle, f"@arc{text}")
+    try_call(lex, f"@arc.{text}")
+    try_call(lex, f"@arc#{text}")
+    try_call(lex, f"@arc?{text}")
 
 
 @given(NEARLY_NAMES)
 def test_explicit_kinds_that_are_nearly_right(text: str) -> None:
     for kind in ("session", "project", "channel", "alias", "branch", ">> ", "agt_", "../", "./"):
-        tried(lex, f"{kind}:{text}" if kind.isalpha() else f"{kind}{text}")
+        try_call(lex, f"{kind}:{text}" if kind.isalpha() else f"{kind}{text}")
 
 
 @given(TEXTS | OTHER_VALUES)
 def test_paths_answer_or_refuse_with_a_remedy(value: object) -> None:
-    tried(AgentPath.parse, value)
+    try_call(AgentPath.parse, value)
     if isinstance(value, str):
-        tried(AgentPath.parse, f"/u1/agent/{value}")
-        tried(AgentPath.parse, f"/u1/telegram/{value}")
+        try_call(AgentPath.parse, f"/u1/agent/{value}")
+        try_call(AgentPath.parse, f"/u1/telegram/{value}")
 
 
 @given(TEXTS | OTHER_VALUES, ROOT_BRANCHES)
 def test_branches_answer_or_refuse_with_a_remedy(value: object, root: str) -> None:
-    tried(lambda text: BirthBranch.parse(text, root), value)
-    tried(BirthBranch.parse("main", "main").child, value)
-    tried(check_slug, value)
+    try_call(lambda text: BirthBranch.parse(text, root), value)
+    try_call(BirthBranch.parse("main", "main").child, value)
+    try_call(check_slug, value)
     if isinstance(value, str):
-        tried(lambda text: BirthBranch.parse(text, text), value)
-        tried(lambda text: check_ref(str(text)), value)
+        try_call(lambda text: BirthBranch.parse(text, text), value)
+        try_call(lambda text: check_ref(str(text)), value)
 
 
 @given(TEXTS | OTHER_VALUES)
 def test_segments_and_dimensions_answer_or_refuse_with_a_remedy(value: object) -> None:
-    tried(fold_segment, value)
-    tried(lambda text: parse_dimensions({"definitionId": text}), value)
+    try_call(fold_segment, value)
+    try_call(lambda text: parse_dimensions({"definitionId": text}), value)
     if isinstance(value, str):
         with_key = {"definitionId": "a", value: "x"}
-        tried(lambda _: parse_dimensions(with_key), value)
+        try_call(lambda _: parse_dimensions(with_key), value)
 
 
 @given(TEXTS, TEXTS)
@@ -198,7 +198,7 @@ def test_new_names_are_derived_or_refused_with_a_remedy(one: str, other: str) ->
 
 @given(st.lists(NEARLY_NAMES | st.text(ANY_CHARACTER, max_size=5), max_size=8).map(" ".join) | OTHER_VALUES)
 def test_mentions_are_found_or_the_value_is_refused(body: object) -> None:
-    tried(find_mentions, body)
+    try_call(find_mentions, body)
     if not isinstance(body, str):
         return
     found = find_mentions(body)
@@ -219,7 +219,7 @@ def test_mentions_are_found_or_the_value_is_refused(body: object) -> None:
 
 @given(st.lists(NEARLY_NAMES | st.just(">>"), max_size=6).map(" ".join) | TEXTS | OTHER_VALUES)
 def test_routes_are_found_or_refused_with_a_remedy(value: object) -> None:
-    tried(find_route, value)
+    try_call(find_route, value)
 
 
 @given(st.text(st.sampled_from("`~ab \n- 1."), max_size=60))
@@ -246,8 +246,8 @@ def test_a_bare_branch_is_read_as_one_or_refused(text: str) -> None:
 def test_long_texts(unit: str, size: int) -> None:
     text = (unit * size)[:size]
     for function in (lex, parse_handle, AgentPath.parse, fold_segment, check_slug, find_mentions, find_route):
-        tried(function, text)
-    tried(lambda value: BirthBranch.parse(value, "main"), text)
+        try_call(function, text)
+    try_call(lambda value: BirthBranch.parse(value, "main"), text)
 
 
 # ----------------------------------------------------------------------------------------- folding

@@ -3,7 +3,7 @@
 import pytest
 
 from scout.identity.segment import fold, fold_segment, is_folded
-from tests.identity.refusals import NO_READING, malformed, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 FOLDED = [
     ("Super Refactor", "super-refactor"),
@@ -67,13 +67,13 @@ def test_a_segment_is_the_folded_text(text: str, folded: str) -> None:
 @pytest.mark.rows("R1.2-9")
 @pytest.mark.parametrize("text", [case[0] for case in FOLDED + NOT_ASCII if not case[1]])
 def test_a_segment_that_folds_to_nothing_is_refused(text: str) -> None:
-    assert told(malformed(fold_segment, text)) == (
+    assert describe(expect_malformed(fold_segment, text)) == (
         0,
         "no letter or digit in the name",
         "a letter or a digit",
         NO_READING,
     )
-    assert malformed(fold_segment, text).text == text
+    assert expect_malformed(fold_segment, text).text == text
 
 
 @pytest.mark.parametrize("text", ["a", "0", "arc", "a-b", "a1-2b-c", "9-9"])

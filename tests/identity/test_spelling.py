@@ -24,14 +24,14 @@ from scout.identity.spelling import (
     name_worker,
     name_worktree_folder,
 )
-from tests.identity.refusals import NO_READING, malformed, offered, refused, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed, expect_refusal, list_offered
 
 
 def free(name: object) -> bool:
     return False
 
 
-def held(*names: str) -> Callable[[Address], bool]:
+def build_taken(*names: str) -> Callable[[Address], bool]:
     return lambda address: address.canonical in names
 
 
@@ -75,7 +75,7 @@ def test_only_a_projects_root_agent_is_born_on_the_root_branch() -> None:
 @pytest.mark.rows("R1.2-55")
 @pytest.mark.parametrize("word", RESERVED)
 def test_a_reserved_word_is_not_registered(word: str) -> None:
-    found = refused(name_registered, "u1", word.title())
+    found = expect_refusal(name_registered, "u1", word.title())
     assert isinstance(found, ReservedName)
     assert (found.word, found.teaches) == (word, RESERVED[word])
     assert name_registered("u1", f"my-{word}").address.canonical == f"@my-{word}"
@@ -83,11 +83,11 @@ def test_a_reserved_word_is_not_registered(word: str) -> None:
 
 @pytest.mark.parametrize("word", sorted(PATH_WORDS))
 def test_a_path_word_is_not_registered(word: str) -> None:
-    found = refused(name_registered, "u1", word)
+    found = expect_refusal(name_registered, "u1", word)
     assert isinstance(found, ReservedName)
     teaches = RESERVED.get(word, f"it is a path word, as in `/user/{word}`")
     assert found.message == f"'{word}' is reserved: {teaches}"
-    assert offered(found) == (f"@my-{word}",)
+    assert list_offered(found) == (f"@my-{word}",)
     assert found.remedies[0].why.startswith("a free name")
 
 
@@ -103,7 +103,7 @@ def test_a_path_word_is_not_registered(word: str) -> None:
     ],
 )
 def test_a_name_that_cannot_be_registered(names: tuple[str | None, ...], problem: str) -> None:
-    assert malformed(name_registered, *names).problem == problem
+    assert expect_malformed(name_registered, *names).problem == problem
 
 
 @pytest.mark.rows("R1.1-40", "R1.1-41", "R1.5-1", "R1.5-2")
@@ -125,15 +125,16 @@ def test_the_root_branch_is_no_part_of_the_workspace(root_branch: str) -> None:
 
 @pytest.mark.rows("R1.1-42")
 def test_a_taken_handle_gets_six_hex_digits_of_the_branch() -> None:
-    child = name_spawned(ROOT, "main", "auth", 0, taken=held("@arc.auth"))
+    child = name_spawned(ROOT, "main", "auth", 0, taken=build_taken("@arc.auth"))
     assert child.address.canonical == "@arc.auth-496362"
     one = name_spawned(
-        name_spawned(ROOT, "main", "a-b", 0, taken=free), "main", "c", 0, taken=held("@arc.a-b-c")
+        name_spawned(ROOT, "main", "a-b", 0, taken=free), "main", "c", 0, taken=build_taken("@arc.a-b-c")
     )
     assert one.address.canonical == "@arc.a-b-c-c9af7d"
     assert one.birth_branch == "main.a-b.c"
     assert (
-        name_spawned(ROOT, "main", "auth", 0, taken=held("@arc.x", "@arc")).address.canonical == "@arc.auth"
+        name_spawned(ROOT, "main", "auth", 0, taken=build_taken("@arc.x", "@arc")).address.canonical
+        == "@arc.auth"
     )
 
 
@@ -147,21 +148,28 @@ def test_a_worker_has_no_branch() -> None:
 
 
 def test_what_cannot_be_spawned() -> None:
-    found = malformed(name_spawned, name_worker(ROOT, 0), "main", "auth", 0, taken=free)
-    assert told(found) == (0, "a parent without a branch", "an agent that was born on a branch", NO_READING)
+    found = expect_malformed(name_spawned, name_worker(ROOT, 0), "main", "auth", 0, taken=free)
+    assert describe(found) == (
+        0,
+        "a parent without a branch",
+        "an agent that was born on a branch",
+        NO_READING,
+    )
     assert found.text == "auth"
-    assert malformed(name_spawned, ROOT, "main", "Au th", 0, taken=free).problem == "the slug 'Au th'"
-    assert malformed(name_spawned, ROOT, "dev", "auth", 0, taken=free).problem == "a branch outside 'dev'"
-    assert malformed(name_spawned, ROOT, "main", "auth", -1, taken=free).problem == "the index '-1'"
-    assert isinstance(refused(name_spawned, ROOT, "main", "codex", 0, taken=free), ReservedName)
+    assert expect_malformed(name_spawned, ROOT, "main", "Au th", 0, taken=free).problem == "the slug 'Au th'"
+    assert (
+        expect_malformed(name_spawned, ROOT, "dev", "auth", 0, taken=free).problem == "a branch outside 'dev'"
+    )
+    assert expect_malformed(name_spawned, ROOT, "main", "auth", -1, taken=free).problem == "the index '-1'"
+    assert isinstance(expect_refusal(name_spawned, ROOT, "main", "codex", 0, taken=free), ReservedName)
 
 
 @pytest.mark.rows("R1.5-15")
 def test_spawning_stops_at_the_depth_cap() -> None:
     child = name_spawned(ROOT, "main", "a", 0, taken=free)
     grandchild = name_spawned(child, "main", "b", 0, taken=free)
-    assert isinstance(refused(name_spawned, grandchild, "main", "c", 0, taken=free), DepthCap)
-    assert isinstance(refused(name_spawned, child, "main", "c", 0, taken=free, cap=1), DepthCap)
+    assert isinstance(expect_refusal(name_spawned, grandchild, "main", "c", 0, taken=free), DepthCap)
+    assert isinstance(expect_refusal(name_spawned, child, "main", "c", 0, taken=free, cap=1), DepthCap)
     deeper = name_spawned(grandchild, "main", "c", 0, taken=free, cap=3)
     assert deeper.address.canonical == "@arc.a-b-c"
 
@@ -174,15 +182,18 @@ def test_the_workspace_of_a_second_clone() -> None:
         "hudson", "main", "/src/hudson"
     )
     assert len(name_clone_workspace("a", "b", "/bad\udcff")) == len("a-b-123456")
-    assert malformed(name_clone_workspace, "hudson", "…", "/x").problem == "no letter or digit in the name"
+    assert (
+        expect_malformed(name_clone_workspace, "hudson", "…", "/x").problem
+        == "no letter or digit in the name"
+    )
 
 
 @pytest.mark.rows("R1.1-51")
 def test_the_alias_of_a_second_session() -> None:
     assert name_session_alias("arc", 2) == "arc-2"
     assert name_session_alias("Super Refactor", 10) == "super-refactor-10"
-    found = malformed(name_session_alias, "arc", 1)
-    assert told(found) == (0, "session number 1", "2 or more", NO_READING)
+    found = expect_malformed(name_session_alias, "arc", 1)
+    assert describe(found) == (0, "session number 1", "2 or more", NO_READING)
     assert found.text == "arc-1"
 
 
@@ -235,9 +246,10 @@ def test_an_unusable_definition_gets_its_parents_name(
 
 def test_a_directory_without_a_usable_name() -> None:
     assert (
-        malformed(name_directory_agent, "日本", "src", None, free).problem == "no letter or digit in the name"
+        expect_malformed(name_directory_agent, "日本", "src", None, free).problem
+        == "no letter or digit in the name"
     )
-    assert isinstance(refused(name_directory_agent, "codex", "", None, free), ReservedName)
+    assert isinstance(expect_refusal(name_directory_agent, "codex", "", None, free), ReservedName)
 
 
 @pytest.mark.rows("R0-56")

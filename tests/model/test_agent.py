@@ -107,7 +107,7 @@ def test_roles_are_separate() -> None:
     ["birth_branch", "path", "kind", "owner", "node", "definition_id", "id", "next_sub_index", "lifecycle"],
 )
 def test_what_an_agent_is_called_never_changes(name: str) -> None:
-    with pytest.raises(Refused, match=f"an agent's {name} never changes") as refused:
+    with pytest.raises(Refused, match=f"an agent's {name} cannot be changed") as refused:
         update_agent(an_agent(), T1, **_change(name))
     assert refused.value.diagnostic.code == "bad_request"
 

@@ -10,7 +10,7 @@ from tests.model.samples import an_ask
 def test_new_and_reuse_name_no_session(policy: SessionPolicy) -> None:
     ask = an_ask(session_policy=policy)
     assert check_ask(ask) is ask
-    with pytest.raises(Refused, match="name a session"):
+    with pytest.raises(Refused, match="need a session"):
         check_ask(an_ask(session_policy=policy, target_session_id="ses_1"))
 
 
@@ -18,7 +18,7 @@ def test_new_and_reuse_name_no_session(policy: SessionPolicy) -> None:
 def test_existing_and_fork_name_one(policy: SessionPolicy) -> None:
     ask = an_ask(session_policy=policy, target_session_id="ses_1")
     assert check_ask(ask) is ask
-    with pytest.raises(Refused, match="name a session"):
+    with pytest.raises(Refused, match="need a session"):
         check_ask(an_ask(session_policy=policy))
 
 

@@ -87,7 +87,7 @@ def test_being_ready_forgets_the_break_and_nothing_before_does() -> None:
 @pytest.mark.parametrize("name", ["harness", "node", "session_id", "agent_id", "state", "banana"])
 def test_what_makes_an_endpoint_never_changes(name: str) -> None:
     endpoint = an_endpoint(session_id="ses_1")
-    with pytest.raises(Refused, match=f"an endpoint's {name} never changes") as refused:
+    with pytest.raises(Refused, match=f"an endpoint's {name} cannot be changed") as refused:
         update_endpoint(endpoint, T1, **_change(name))
     diagnostic = refused.value.diagnostic
     assert isinstance(diagnostic, BadRequest)

@@ -19,14 +19,14 @@ from tests.policy.test_resolve import Counting, files
 HERE = Viewpoint(node="mini")
 
 
-def shown(one: Agent, roster: Fleet, node: str = "mini") -> str:
+def format_shown(one: Agent, roster: Fleet, node: str = "mini") -> str:
     return format_agent_address(one, roster, node)
 
 
 def test_the_shortest_of_its_names_that_means_the_agent() -> None:
     base, fix, dev = agent("talkie"), agent("talkie.fix"), agent("talkie", id="dev", profile="dev")
     roster = fleet(base, fix, (dev, []))
-    assert [shown(one, roster) for one in (base, fix, dev)] == [
+    assert [format_shown(one, roster) for one in (base, fix, dev)] == [
         "@talkie",
         "@talkie.fix",
         "@talkie.profile:dev",
@@ -35,20 +35,20 @@ def test_the_shortest_of_its_names_that_means_the_agent() -> None:
 
 def test_an_agent_alone_needs_no_workspace() -> None:
     solo = agent("solo.solo-main-8012ac")
-    assert shown(solo, fleet(solo)) == "@solo"
+    assert format_shown(solo, fleet(solo)) == "@solo"
 
 
 def test_of_two_nodes_the_own_one_has_the_short_name() -> None:
     here, there = agent("hudson"), agent("hudson", node="book")
     roster = fleet(here, there)
-    assert [shown(one, roster) for one in (here, there)] == ["@hudson", "@hudson.node:book"]
-    assert [shown(one, roster, "book") for one in (here, there)] == ["@hudson.node:mini", "@hudson"]
-    assert shown(there, roster, "") == "@hudson.node:book"
+    assert [format_shown(one, roster) for one in (here, there)] == ["@hudson", "@hudson.node:book"]
+    assert [format_shown(one, roster, "book") for one in (here, there)] == ["@hudson.node:mini", "@hudson"]
+    assert format_shown(there, roster, "") == "@hudson.node:book"
 
 
 def test_an_agent_without_a_handle_is_shown_by_its_path() -> None:
     person = agent("x", definition_id=None, path="/me/direct")
-    assert shown(person, fleet(person)) == "/me/direct"
+    assert format_shown(person, fleet(person)) == "/me/direct"
     assert find_address(person, fleet(person)) is None
 
 
@@ -56,19 +56,19 @@ def test_a_name_that_an_alias_took_is_not_shown_without_its_node() -> None:
     arc, bow = agent("arc"), agent("bow")
     roster = fleet(arc, bow)
     roster.add_alias(alias("arc", AliasTarget(agent_id=bow.id), state=AliasState.BROKEN))
-    assert shown(arc, roster) == "@arc.node:mini"
+    assert format_shown(arc, roster) == "@arc.node:mini"
     homeless = agent("cat", node="", path="/me/agent/cat")
     roster.add(homeless, [])
     roster.add_alias(alias("cat", AliasTarget(agent_id=bow.id)))
-    assert shown(homeless, roster) == "/me/agent/cat"
+    assert format_shown(homeless, roster) == "/me/agent/cat"
 
 
 def test_a_retired_agent_keeps_its_name_until_another_has_it() -> None:
     old = agent("arc", lifecycle=Lifecycle.RETIRED)
     gone = fleet((old, []))
-    assert shown(old, gone) == "@arc"
+    assert format_shown(old, gone) == "@arc"
     reused = fleet((old, []), agent("arc.fix"))
-    assert shown(old, reused) == "/me/agent/arc~mini"
+    assert format_shown(old, reused) == "/me/agent/arc~mini"
 
 
 def test_a_shorter_alias_stands_beside_it() -> None:
@@ -127,6 +127,6 @@ def test_the_lookups_do_not_grow_with_the_fleet(name: str) -> None:
             roster.add(agent(f"arc.w{number}"), [])
         one = roster.agent(f"{name}@mini")
         assert one is not None
-        assert shown(one, roster).startswith("@")
+        assert format_shown(one, roster).startswith("@")
         costs.append(roster.looked)
     assert costs[0] == costs[1]

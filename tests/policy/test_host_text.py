@@ -63,7 +63,7 @@ def test_mail_of_the_user_is_not_under_the_heading_of_other_agents() -> None:
         Mail(sender="@operator", message_id="msg_2", body="two", by_user=True),
     ]
     user, _, others = build_mail_text(mails, "codex").partition("Mail from other agents")
-    assert user.startswith("Delivered by Scout: your user sent this")
+    assert user.startswith("Delivered by Scout: a message from your user")
     assert "Your user writes:\n> two" in user
     assert "@bow writes:\n> one" in others
 

@@ -255,21 +255,21 @@ def test_raising_a_limit_doubles_it() -> None:
 def test_a_failed_attempt_is_repeated_after_a_growing_pause_until_none_is_left() -> None:
     rules, pauses = Rules(), [2, 4, 8, 16, 32, 64, 128]
     for number, pause in enumerate(pauses, start=1):
-        after = plan_attempt(failed(number), rules, NOW)
+        after = plan_attempt(build_failure(number), rules, NOW)
         assert after == Attempt(number=number, at=NOW.plus(pause))
-    assert plan_attempt(failed(8), rules, NOW) == Attempt(number=8, problem=failed(8))
-    assert plan_attempt(failed(9), rules, NOW) == Attempt(number=9, problem=failed(9))
+    assert plan_attempt(build_failure(8), rules, NOW) == Attempt(number=8, problem=build_failure(8))
+    assert plan_attempt(build_failure(9), rules, NOW) == Attempt(number=9, problem=build_failure(9))
 
 
 def test_the_pause_between_attempts_has_its_settings() -> None:
     limits, periods = Limits(attempts=50), Periods(back_off_first=3, back_off_most=10)
     rules = Rules(limits=limits, periods=periods)
-    assert [plan_attempt(failed(number), rules, NOW).at for number in (1, 2, 3, 49)] == [
+    assert [plan_attempt(build_failure(number), rules, NOW).at for number in (1, 2, 3, 49)] == [
         NOW.plus(pause) for pause in (3, 6, 10, 10)
     ]
 
 
-def failed(attempts: int) -> WakeFailed:
+def build_failure(attempts: int) -> WakeFailed:
     retry = Remedy(operation="flight.retry", parameters={"flight": "flt_1"})
     return WakeFailed(
         target="@arc", attempts=attempts, layer=Layer.PROCESS, reason="it exits", remedies=(retry,)
@@ -294,7 +294,7 @@ def test_runaways_raise_attention() -> None:
         body="this ask would loop or exceed the chain @b → @a → @b (maximum 6)",
         dedupe="ask_loop:@a @b",
     )
-    cold = failed(8)
+    cold = build_failure(8)
     assert build_alarm(cold) == Alarm(
         kind=AttentionKind.FAILURE,
         title="@arc cannot be kept warm",

@@ -74,7 +74,7 @@ def decide(what: Occasion, routing: Routing = Routing(), **changes: dict[str, An
     return decide_wake(what, roster(**changes), routing)
 
 
-def passed(decision: WakeDecision) -> dict[str, str]:
+def list_passed(decision: WakeDecision) -> dict[str, str]:
     return {f"{one.role} {one.party.agent_id}": one.why_not for one in decision.considered if one.why_not}
 
 
@@ -163,7 +163,7 @@ def test_status_and_final_wake_nobody_at_all(kind: MessageKind, cause: Cause) ->
         f"a {kind} message wakes no agent",
         None,
     )
-    assert passed(decision) == {
+    assert list_passed(decision) == {
         "explicit target target": f"a {kind} message wakes no agent",
         "next-move owner mover": f"a {kind} message wakes no agent",
         "owner owner": f"a {kind} message wakes no agent",
@@ -202,7 +202,7 @@ def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(
 ) -> None:
     decision = decide(occasion(cause, leading=party("target"), soft=(party("other"),), place=place))
     assert (decision.action, decision.rule, decision.holder) == (WakeAction.NOBODY, rule, None)
-    assert passed(decision)["leading mention target"] == rule
+    assert list_passed(decision)["leading mention target"] == rule
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_soft_mention_wakes_only_where_the_channel_says_so() -> None:
     assert decide(occasion(Cause.SEND, soft=soft)).rule == "no other agent owns the next move"
     loud = decide(occasion(Cause.SEND, soft=soft, place=channel(soft_mentions=SoftMentions.WAKE)))
     assert (loud.action, loud.rule, loud.holder) == (WakeAction.WAKE, "soft mention", party("other"))
-    assert passed(loud) == {"soft mention sender": "it is the sender"}
+    assert list_passed(loud) == {"soft mention sender": "it is the sender"}
 
 
 @pytest.mark.rows("R3.7-12", "R1.3-49")
@@ -294,23 +294,23 @@ def test_a_target_comes_before_a_soft_mention_that_wakes() -> None:
 # ------------------------------------------------------------------------------------- the tie-break
 
 
-def asked(what: Occasion, routing: Routing = ON, **changes: dict[str, Any]) -> bool:
+def is_router_asked(what: Occasion, routing: Routing = ON, **changes: dict[str, Any]) -> bool:
     return may_suggest(decide(what, routing, **changes).facts)
 
 
 @pytest.mark.rows("R3.7-14")
 def test_a_router_is_asked_only_where_the_rules_found_nobody_and_would_listen() -> None:
     alone = channel(master_id=None, channel_owner_id=None)
-    assert asked(occasion(place=alone))
-    assert asked(occasion(Cause.SEND, kind=MessageKind.QUESTION, place=alone))
-    assert asked(occasion(place=channel(master_id=None, channel_owner_id="sender")))
-    assert not asked(occasion(place=alone), Routing())
-    assert not asked(occasion(place=channel()))
-    assert not asked(occasion(place=alone, kind=MessageKind.FINAL))
-    assert not asked(occasion(Cause.SEND, place=alone))
-    assert not asked(occasion(place=channel(master_id=None, channel_owner_id=None, others=1)))
+    assert is_router_asked(occasion(place=alone))
+    assert is_router_asked(occasion(Cause.SEND, kind=MessageKind.QUESTION, place=alone))
+    assert is_router_asked(occasion(place=channel(master_id=None, channel_owner_id="sender")))
+    assert not is_router_asked(occasion(place=alone), Routing())
+    assert not is_router_asked(occasion(place=channel()))
+    assert not is_router_asked(occasion(place=alone, kind=MessageKind.FINAL))
+    assert not is_router_asked(occasion(Cause.SEND, place=alone))
+    assert not is_router_asked(occasion(place=channel(master_id=None, channel_owner_id=None, others=1)))
     gone = {"lifecycle": Lifecycle.RETIRED}
-    assert not asked(occasion(leading=party("target"), place=alone), target=gone)
+    assert not is_router_asked(occasion(leading=party("target"), place=alone), target=gone)
 
 
 # ----------------------------------------------------------------------------------- never oneself
@@ -322,7 +322,7 @@ def test_the_sender_is_passed_over_wherever_it_stands() -> None:
     place = channel(master_id="sender", channel_owner_id="boss")
     decision = decide(occasion(targets=(party("sender"),), duty=duty, place=place))
     assert (decision.rule, decision.holder) == ("channel owner", party("boss"))
-    assert passed(decision) == {"explicit target sender": "it is the sender"}
+    assert list_passed(decision) == {"explicit target sender": "it is the sender"}
     alone = decide(occasion(targets=(party("sender"),), duty=duty))
     assert (alone.action, alone.rule, alone.reason, alone.instead_of) == (
         WakeAction.NOBODY, "no other agent owns the next move", "", None,
@@ -358,7 +358,7 @@ def test_a_waiting_item_wakes_the_dependency_owner_and_nobody_else() -> None:
     assert (decision.rule, decision.holder) == ("dependency owner", party("mover"))
     own = work(state="waiting", waiting=True, next_move_owner_id="sender")
     decision = decide(occasion(Cause.MOVE, duty=own, place=channel()))
-    assert (decision.action, passed(decision)) == (
+    assert (decision.action, list_passed(decision)) == (
         WakeAction.NOBODY,
         {"dependency owner sender": "it is the sender"},
     )

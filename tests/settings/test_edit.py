@@ -17,16 +17,16 @@ from scout.settings.load import flatten, load
 from scout.settings.record import SETTINGS, nest
 
 
-def changed(folder: Path, before: str, key: str, text: str) -> str:
+def change_file(folder: Path, before: str, key: str, text: str) -> str:
     file = folder / "config.toml"
     file.write_text(before)
     set_value(str(file), key, text)
     return file.read_text()
 
 
-def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
+def expect_refusal(folder: Path, before: str, key: str, text: str) -> BadRequest:
     with pytest.raises(Refused) as caught:
-        changed(folder, before, key, text)
+        change_file(folder, before, key, text)
     assert (folder / "config.toml").read_text() == before
     problem = caught.value.diagnostic
     assert isinstance(problem, BadRequest)
@@ -77,17 +77,17 @@ def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
 def test_one_key_changes_and_the_rest_stays(
     tmp_path: Path, before: str, key: str, text: str, after: str
 ) -> None:
-    assert changed(tmp_path, before, key, text) == after
+    assert change_file(tmp_path, before, key, text) == after
 
 
 def test_what_it_refuses(tmp_path: Path) -> None:
-    unknown = refused(tmp_path, "", "limits.openFlight", "3")
+    unknown = expect_refusal(tmp_path, "", "limits.openFlight", "3")
     assert unknown.candidates[0].address == "limits.openFlights"
-    assert "SCOUT_HOME" in refused(tmp_path, "", "home", "/x").message
-    wrong = refused(tmp_path, "", "port", "x")
+    assert "SCOUT_HOME" in expect_refusal(tmp_path, "", "home", "/x").message
+    wrong = expect_refusal(tmp_path, "", "port", "x")
     assert build_command_line(wrong.remedies[0]) == "scout config set port 7432"
-    assert "line 1" in refused(tmp_path, "port =", "port", "1").message
-    assert "limits must be a table" in refused(tmp_path, "limits = 1\n", "limits.body", "3").message
+    assert "line 1" in expect_refusal(tmp_path, "port =", "port", "1").message
+    assert "limits must be a table" in expect_refusal(tmp_path, "limits = 1\n", "limits.body", "3").message
 
 
 def test_the_file_is_private_and_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 12345, 12345)
-    with pytest.raises(Refused, match="belongs to others"):
+    with pytest.raises(Refused, match="other users have access"):
         prepare(settings_in(tmp_path / "theirs"))
 
 

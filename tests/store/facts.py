@@ -44,7 +44,7 @@ def fact(
     return event
 
 
-def said(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:
+def post_message(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:
     """A write that posts one message and gives back its number."""
     ident = derive_id("msg", message or f"{text}{_RUN}{next(_numbers)}")
 
@@ -63,7 +63,7 @@ _KINDS: dict[type, type[Event]] = {
 }
 
 
-def known(connection: sqlite3.Connection, *records: Agent | Alias | Endpoint | Session) -> None:
+def append_records(connection: sqlite3.Connection, *records: Agent | Alias | Endpoint | Session) -> None:
     """Append the fact that each of these records exists."""
     for record in records:
         fact(connection, _KINDS[type(record)], record.id, Changed(record=record, move="register"))

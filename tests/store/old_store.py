@@ -47,9 +47,9 @@ def dump(number: int) -> str:
 
 def _fill(store: sqlite3.Connection) -> None:
     one = agent("arc", id=derive_id("agt", "arc"))
-    facts.known(store, one, endpoint(one, "codex", "gpt-5.5", id=derive_id("ept", "e")))
+    facts.append_records(store, one, endpoint(one, "codex", "gpt-5.5", id=derive_id("ept", "e")))
     for text in ("the parser drops a comma", "it’s fixed now"):
-        facts.said(text, message=text)(store)
+        facts.post_message(text, message=text)(store)
     work = create_work(
         derive_id("wrk", "w"), "fix the parser", facts.NOW, requester_id=one.id, owner_id=one.id
     )

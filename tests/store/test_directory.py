@@ -24,7 +24,7 @@ from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
 from tests.policy.fleets import NOW, agent, alias, endpoint, session
-from tests.store.facts import known
+from tests.store.facts import append_records
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def store(tmp_path: Path):
 
 
 @contextlib.contextmanager
-def rolled_back(store: sqlite3.Connection) -> Generator[None]:
+def roll_back(store: sqlite3.Connection) -> Generator[None]:
     """One example after the other in the same file."""
     store.execute("BEGIN")
     try:
@@ -104,7 +104,7 @@ def both(
     fleet = Fleet(NOW)
     for one, endpoints in roster:
         fleet.add(one, endpoints if one.lifecycle is not Lifecycle.RETIRED else [])
-        known(store, one, *endpoints)
+        append_records(store, one, *endpoints)
     return StoredDirectory(Ledger(store), View("me", everybody=True), NOW), fleet
 
 
@@ -113,7 +113,7 @@ def both(
 def test_find_answers_as_the_fleet_does(
     store: sqlite3.Connection, roster: list[tuple[Agent, list[Endpoint]]], wishes: list[Wanted]
 ) -> None:
-    with rolled_back(store):
+    with roll_back(store):
         on_disk, in_memory = both(store, roster)
         for wish in wishes:
             expected = {one.id for one in in_memory.find(wish, 20)}
@@ -133,7 +133,7 @@ def test_a_name_means_the_same_on_disk_and_in_memory(
             return (refused.diagnostic.code,)
         return found.agent.id, found.canonical, found.rule
 
-    with rolled_back(store):
+    with roll_back(store):
         on_disk, in_memory = both(store, roster)
         assert answer(on_disk) == answer(in_memory)
 
@@ -150,7 +150,7 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     way = endpoint(root, id=ident("ept", "e"))
     talk = session(root, ident("ses", "s"), native_ids={"thread": "0f"})
     name = alias("huddy", AliasTarget(agent_id=root.id), id=ident("als", "a"))
-    known(store, root, gone, tree, way, talk, name)
+    append_records(store, root, gone, tree, way, talk, name)
     directory = StoredDirectory(Ledger(store), View("me", everybody=True), NOW)
     assert directory.agent(gone.id) == directory.at_path(AgentPath("/me/agent/bow")) == gone
     assert directory.at_branch("/src/a", "main") == root
@@ -210,7 +210,7 @@ def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str, view
     migrate(connection)
     first = agent("arc.a", id=ident("agt", "1"), path="/me/agent/1")
     second = agent("arc.b", id=ident("agt", "2"), path="/me/agent/2")
-    known(connection, first, second)
+    append_records(connection, first, second)
     connection.asked.clear()
     with contextlib.suppress(Refused):
         resolve(text, StoredDirectory(Ledger(connection), view, NOW), OUTSIDE, NOW)

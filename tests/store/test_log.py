@@ -21,7 +21,7 @@ from scout.store.log import read_events
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, get_table
 from tests.policy.fleets import agent
-from tests.store.facts import NOW, fact, known
+from tests.store.facts import NOW, append_records, fact
 
 
 @pytest.fixture
@@ -44,22 +44,22 @@ def test_order_comes_from_the_number_and_never_from_the_clock(store: sqlite3.Con
 
 @pytest.mark.rows("R1.1-8")
 def test_the_store_keeps_paths_unique_among_live_and_retired_agents(store: sqlite3.Connection) -> None:
-    known(store, agent("arc", id=derive_id("agt", "1"), path="/me/agent/arc"))
+    append_records(store, agent("arc", id=derive_id("agt", "1"), path="/me/agent/arc"))
     with pytest.raises(sqlite3.IntegrityError, match=r"agents\.path"):
-        known(store, agent("bow", id=derive_id("agt", "2"), path="/me/agent/arc"))
+        append_records(store, agent("bow", id=derive_id("agt", "2"), path="/me/agent/arc"))
 
 
 def test_the_store_keeps_live_names_unique_on_a_node(store: sqlite3.Connection) -> None:
-    known(store, agent("arc", id=derive_id("agt", "1"), path="/me/agent/1"))
-    known(store, agent("arc", id=derive_id("agt", "2"), path="/me/agent/2", node="book"))
+    append_records(store, agent("arc", id=derive_id("agt", "1"), path="/me/agent/1"))
+    append_records(store, agent("arc", id=derive_id("agt", "2"), path="/me/agent/2", node="book"))
     with pytest.raises(sqlite3.IntegrityError):
-        known(store, agent("arc", id=derive_id("agt", "3"), path="/me/agent/3"))
+        append_records(store, agent("arc", id=derive_id("agt", "3"), path="/me/agent/3"))
 
 
 def test_a_later_fact_replaces_the_row(store: sqlite3.Connection) -> None:
     first = agent("arc", id=derive_id("agt", "1"))
     later = replace(first, revision=2, workspace="fix")
-    known(store, first)
+    append_records(store, first)
     fact(store, AgentRegistered, first.id, Changed(record=later))
     table = get_table(type(first))
     assert table.get(store, first.id) == later

@@ -19,12 +19,12 @@ from scout.store.writer import Writer
 from tests import seeds
 from tests.policy.fleets import agent
 from tests.soak import Soaked
-from tests.store.facts import known, said
-from tests.store.recorder import RecordedConnection, Recorder, Step, answered_before, survivors
+from tests.store.facts import append_records, post_message
+from tests.store.recorder import RecordedConnection, Recorder, Step, find_answered, survivors
 
 
 @contextlib.contextmanager
-def recorded(path: Path, synchronous: str = "FULL") -> Generator[tuple[Recorder, Any]]:
+def open_recorded(path: Path, synchronous: str = "FULL") -> Generator[tuple[Recorder, Any]]:
     """A store on a remembering disk, migrated. The connection stands in for sqlite3's."""
     recorder = Recorder(f"recorder-{path.parent.name}")
     connection = RecordedConnection(path, recorder, synchronous)
@@ -40,11 +40,11 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
     """Groups of writers through the real Writer; now and then the log is folded or the index fed."""
     writer = Writer(connection, "recorded")
 
-    await writer.run(lambda connection: known(connection, agent("arc", id=derive_id("agt", "arc"))))
+    await writer.run(lambda connection: append_records(connection, agent("arc", id=derive_id("agt", "arc"))))
     recorder.answered(1)
 
     async def one(text: str) -> None:
-        recorder.answered(await writer.run(said(text)))
+        recorder.answered(await writer.run(post_message(text)))
 
     for number in range(rounds):
         texts = [
@@ -61,7 +61,7 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
 
 
 def record(path: Path, seed: int, rounds: int, synchronous: str = "FULL") -> list[Step]:
-    with recorded(path, synchronous) as (recorder, connection):
+    with open_recorded(path, synchronous) as (recorder, connection):
         asyncio.run(busy(recorder, connection, random.Random(seed), rounds))
         return list(recorder.steps)
 
@@ -87,7 +87,7 @@ def numbers(path: Path) -> list[int]:
 def cuts(tmp_path: Path, seed: int, points: int, rounds: int) -> None:
     steps = record(tmp_path / "scout.db", seed, rounds)
     chance = random.Random(seed)
-    assert answered_before(steps) > rounds
+    assert find_answered(steps) > rounds
     assert {step.file for step in steps} == {"scout.db", "scout.db-wal", ""}
     assert Step("cut", "scout.db-wal") in steps  # the log was also folded and emptied
     for point in range(points):
@@ -95,7 +95,7 @@ def cuts(tmp_path: Path, seed: int, points: int, rounds: int) -> None:
         path = rebuild(tmp_path / f"cut-{point}", survivors(before, chance))
         found = numbers(path)
         assert found == list(range(1, len(found) + 1))
-        assert len(found) >= answered_before(before)
+        assert len(found) >= find_answered(before)
         if found:
             assert verify(path).clean
 
@@ -121,6 +121,6 @@ def test_the_disk_would_notice_a_missing_sync(tmp_path: Path) -> None:
     for point in range(200):  # what survives is a matter of chance: one loss is enough
         before = steps[: chance.randrange(len(steps) // 2, len(steps))]
         found = numbers(rebuild(tmp_path / f"cut-{point}", survivors(before, chance)))
-        if len(found) < answered_before(before):
+        if len(found) < find_answered(before):
             return
     pytest.fail("nothing was lost")

@@ -9,7 +9,7 @@ from scout.store.database import connect
 from scout.store.integrity.verify import verify
 from scout.store.migrate import migrate
 from scout.store.receipts import Remembered, forget, mark_look, read_last_look, recall, remember
-from tests.store.facts import NOW, said
+from tests.store.facts import NOW, post_message
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_look_is_remembered_and_never_goes_back(store: sqlite3.Connection) -> 
 
 @pytest.mark.rows("R0-87", "R2.3-19")
 def test_receipts_looks_and_the_index_are_outside_verify(store: sqlite3.Connection, tmp_path: Path) -> None:
-    said("hello")(store)
+    post_message("hello")(store)
     remember(store, "ann", "send", "k", receipt=Remembered("h", b""), now=NOW)
     mark_look(store, "me", NOW)
     store.execute("UPDATE indexed SET seq = 1")  # and yet nothing is indexed

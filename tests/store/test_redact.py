@@ -18,7 +18,7 @@ from scout.store.migrate import migrate
 from scout.store.redact import redact
 from scout.store.search import index_events, search
 from scout.store.table import get_table
-from tests.store.facts import NOW, fact, said
+from tests.store.facts import NOW, fact, post_message
 
 HALL = derive_id("cnv", "hall")
 SECRET = "xylophonequartz"
@@ -60,7 +60,7 @@ def take_out(store: sqlite3.Connection, ident: str, now: Time = LATER) -> bool:
 def test_the_words_leave_the_log_the_row_and_the_index(
     store: sqlite3.Connection, path: Path, indexed: bool
 ) -> None:
-    other, ident = said("the password stays")(store), spill(store)
+    other, ident = post_message("the password stays")(store), spill(store)
     if indexed:
         index_events(store, 100)
     assert len(search(store, "password", None, None, 9)) == 2
@@ -78,7 +78,7 @@ def test_the_words_leave_the_log_the_row_and_the_index(
 
 def test_no_byte_of_it_stays_in_the_file(store: sqlite3.Connection, path: Path) -> None:
     for number in range(300):
-        said(f"word{number} and more of it")(store)
+        post_message(f"word{number} and more of it")(store)
         if number % 50 == 0:
             index_events(store, 1000)
     ident = spill(store)

@@ -21,7 +21,7 @@ from scout.store.migrate import migrate
 from scout.store.table import TABLES
 from tests.model.generate import records
 from tests.policy.fleets import agent, alias, endpoint, session
-from tests.store.facts import known, said
+from tests.store.facts import append_records, post_message
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def store(tmp_path: Path):
     connection.close()
 
 
-def path_of(connection: sqlite3.Connection) -> Path:
+def find_path(connection: sqlite3.Connection) -> Path:
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
@@ -42,20 +42,20 @@ def ident(kind: str, name: str) -> str:
 
 def fill(connection: sqlite3.Connection) -> None:
     one = agent("arc", id=ident("agt", "arc"))
-    known(
+    append_records(
         connection,
         one,
         endpoint(one, "codex", "gpt-5.5", id=ident("ept", "e")),
         session(one, ident("ses", "s"), native_ids={"thread": "0f"}),
         alias("huddy", AliasTarget(agent_id=one.id), id=ident("als", "a")),
     )
-    said("hello")(connection)
+    post_message("hello")(connection)
 
 
 @pytest.mark.rows("R2.3-28")
 def test_a_true_store_is_clean(store: sqlite3.Connection) -> None:
     fill(store)
-    report = verify(path_of(store))
+    report = verify(find_path(store))
     assert report.clean
     assert report.events == 5
     assert report.rows > 5
@@ -63,13 +63,13 @@ def test_a_true_store_is_clean(store: sqlite3.Connection) -> None:
 
 def test_a_store_in_use_is_seen_at_one_moment(store: sqlite3.Connection) -> None:
     fill(store)
-    path, done = path_of(store), threading.Event()
+    path, done = find_path(store), threading.Event()
     writer = connect(path)
 
     def write() -> None:
         while not done.is_set():
             writer.execute("BEGIN")
-            said("more")(writer)
+            post_message("more")(writer)
             writer.execute("COMMIT")
 
     thread = threading.Thread(target=write)
@@ -85,7 +85,7 @@ def test_a_store_in_use_is_seen_at_one_moment(store: sqlite3.Connection) -> None
 
 
 def test_an_empty_store_is_clean(store: sqlite3.Connection) -> None:
-    assert verify(path_of(store)).clean
+    assert verify(find_path(store)).clean
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_row_that_the_log_does_not_explain_is_shown(
 ) -> None:
     fill(store)
     store.execute(damage)
-    report = verify(path_of(store))
+    report = verify(find_path(store))
     assert not report.clean
     first = report.differences[0]
     assert first.table == table
@@ -116,13 +116,13 @@ def test_a_gap_in_the_log_is_shown(store: sqlite3.Connection) -> None:
     fill(store)
     store.execute("DROP TRIGGER events_stay")
     store.execute("DELETE FROM events WHERE seq = 3")
-    assert verify(path_of(store)).gaps == (2,)
+    assert verify(find_path(store)).gaps == (2,)
 
 
 def test_volatile_fields_may_change_without_an_event(store: sqlite3.Connection) -> None:
     fill(store)
     store.execute("UPDATE endpoints SET last_seen = 5, data = CAST(json_set(data, '$.lastSeen', 5) AS BLOB)")
-    assert verify(path_of(store)).clean
+    assert verify(find_path(store)).clean
 
 
 @pytest.mark.rows("R2.1-36")

@@ -13,7 +13,7 @@ from scout.model.problems.diagnostics import ALL
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon
 
-__all__ = ["ABSENT", "CODES", "SCENES", "Scene", "Stage", "code_of", "tries"]
+__all__ = ["ABSENT", "CODES", "SCENES", "Scene", "Stage", "read_code", "tries"]
 
 CODES = [code_of_class(one) for one in ALL]
 
@@ -365,7 +365,7 @@ def tries(stderr: str) -> list[str]:
     return [line.split("  # ")[0] for line in lines]
 
 
-def code_of(stderr: str) -> str:
+def read_code(stderr: str) -> str:
     """The code of the refusal that a command ended with."""
     heads = [line.partition(": ")[0] for line in stderr.splitlines()]
     return next((head for head in heads if head in CODES), "")

@@ -13,7 +13,7 @@ M = TypeVar("M", bound=StrEnum)
 class Machine(Generic[S, M]):
     """The states of one noun and the moves between them.
 
-    `table` names every state; final states have no moves. In a `settled` state nobody owes a next move,
+    `table` names every state; final states have no moves. In a `settled` state no next move is owed,
     although the record may still be reopened (such as a done work item).
     """
 

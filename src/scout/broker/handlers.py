@@ -52,7 +52,7 @@ class Manner(Enum):
     READ: `function(tx, request)` on a reader thread.
     WRITE: `function(tx, request)` in one transaction, once for each idempotency key.
     DISK: `function(tx, request)` in a thread, because it touches files; it only looks at the store.
-    ASYNC: `await function(call, request)` on the event loop, with transactions of its own.
+    ASYNC: `await function(call, request)` on the event loop; it opens its own transactions.
     """
 
     READ = auto()

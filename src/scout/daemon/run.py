@@ -52,7 +52,7 @@ def run(
             held.release()
     except Refused as refused:
         return refuse(refused.diagnostic, announce=announce)
-    except Exception as error:  # noqa: BLE001 (the process that started the daemon is told, whatever it was)
+    except Exception as error:  # noqa: BLE001 (the process that started the daemon gets any failure)
         problem = _find_disk_problem(error, settings)
         if problem is not None:
             return refuse(problem, announce=announce)

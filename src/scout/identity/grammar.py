@@ -102,7 +102,7 @@ def parse_dimensions(fields: Mapping[str, object]) -> Address:
         if value is not None:
             values[name] = fold(value)
             if not values[name]:
-                raise build_malformed(str(value), 0, f"nothing left of {key}", "a letter or a digit")
+                raise build_malformed(str(value), 0, f"no letter or digit in {key}", "a letter or a digit")
     if "definition_id" not in values:
         raise build_malformed("", 0, "no definitionId", "the name of an agent")
     return Address(**values)
@@ -255,5 +255,5 @@ def _put(text: str, values: dict[str, _Value], dimension: str, value: _Value) ->
 def _fold_value(value: _Value) -> str:
     folded = fold(value.text)
     if not folded:
-        raise _Fault(value.value_at, f"nothing left of '{value.text[:60]}'", "a letter or a digit")
+        raise _Fault(value.value_at, f"no letter or digit in '{value.text[:60]}'", "a letter or a digit")
     return folded

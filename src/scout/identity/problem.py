@@ -49,7 +49,7 @@ class ReservedName(Diagnostic, tag="reserved_name"):
 class DepthCap(Diagnostic, tag="depth_cap"):
     """The tree of agents below a root branch has a maximum depth.
 
-    Spawn from an agent higher up, give the work to a worker (which has no branch of its own), or
+    Spawn from an agent higher up, give the work to a worker (which needs no separate branch), or
     raise `limits.depthCap` in the settings.
     """
 

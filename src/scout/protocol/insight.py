@@ -33,7 +33,7 @@ class Step(Record):
 class ExplainedDecision(Record):
     """One stored wake decision. `differs`: what the current policy would decide from the same facts.
 
-    `outcome` is what became of it: woken, told, queued, failed, not needed, held or nobody.
+    `outcome` is its result: woken, told, queued, failed, not needed, held or nobody.
     """
 
     seq: int

@@ -117,7 +117,7 @@ class Diff(Record):
 
 
 class ShowDiff(Request[Diff]):
-    """Show what changed in the work tree during a flight, whoever changed it."""
+    """Show what changed in the work tree during a flight, including changes by others."""
 
     operation: ClassVar[str] = "flight.diff"
     route: ClassVar[str] = "GET /v1/flights/{flightId}/diff"

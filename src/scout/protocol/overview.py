@@ -84,7 +84,7 @@ class PauseView(Record):
 
 
 class PauseScout(Write[PauseView]):
-    """Pause this machine: start no turns and wake nobody until it is resumed."""
+    """Pause this machine: start no turns and wake no agents until it is resumed."""
 
     operation: ClassVar[str] = "pause"
     route: ClassVar[str] = "POST /v1/pause"

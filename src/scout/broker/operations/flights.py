@@ -350,7 +350,7 @@ def _find_asked_flight(tx: Transaction, message: Message) -> Flight | None:
 def _post_reply(
     tx: Transaction, request: Reply, body: str, message: Message, ended: Flight | None
 ) -> Receipt:
-    """Post a reply to a plain message; a reply to a finished ask becomes a note that wakes nobody."""
+    """Post a reply to a plain message; a reply to a finished ask becomes a note that wakes no agent."""
     late = ended is not None
     target = tx.need(Agent, "agent", message.reply_to or message.sender)
     heard = not late and target.id not in (tx.sender, *tx.services.own_agents)

@@ -315,7 +315,7 @@ def _route(
 
 
 def _find_partner(tx: Transaction, conversation: Conversation, target: Agent | None) -> str | None:
-    """Return the recipient of a message that wakes nobody; never the sender."""
+    """Return the recipient of a message that wakes no agent; never the sender."""
     if target is not None:
         return target.id if target.id != tx.sender else None
     return next(iter(conversations.default_recipients(tx, conversation)), None)

@@ -239,7 +239,7 @@ def resume_item(
 ) -> Noticed[WorkItem]:
     """Resume an item: its owner gets the next move and is notified, unless it is the caller."""
     again = resume_work(item, tx.now, seen=seen)
-    text = f"continue with {item.title}: {reason or 'the wait is over'}\n\nwork item {item.id}"
+    text = f"continue with {item.title}: {reason or 'the wait has ended'}\n\nwork item {item.id}"
     return _record_move(tx, again, WorkMove.RESUME, text, reason)
 
 

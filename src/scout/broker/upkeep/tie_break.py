@@ -1,7 +1,7 @@
-"""The tie-break: if the rules choose nobody in a channel of several agents, a router may name one.
+"""The tie-break: if the rules choose no agent in a channel of several, a router may name one.
 
 It is asked only if it is set up, after the message is on disk and outside of any transaction. Its answer
-is one more fact for the same rules. If the broker stops meanwhile, it does not ask again: nobody was woken.
+is one more fact for the same rules. If the broker stops meanwhile, Scout does not ask again and wakes none.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class TieBreaker:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_message(self, event: MessagePosted) -> None:
-        """Ask the router about a message that woke nobody."""
+        """Ask the router about a message that woke no agent."""
         if self._router is None or not self._services.rules.routing.model_assisted:
             return
         if event.metadata.wake is not None:

@@ -64,7 +64,7 @@ class NotOwner(Diagnostic, tag="not_owner"):
         return f"{self.noun} {self.id} belongs to {self.owner_id}{_list_needs(self.needs)}"
 
 
-# What is said when the only open record of a noun is meant, and none is open.
+# The message when `only` names the only open record of a noun, and none is open.
 _NONE_OPEN = {
     "allowance": "there is no active allowance",
     "ask": "you have no open ask",

@@ -197,7 +197,7 @@ class TargetOffline(Diagnostic, tag="target_offline"):
 class RetiredTarget(Diagnostic, tag="retired_target"):
     """The name belongs to a retired agent.
 
-    Nothing is delivered to a retired name, and nobody else can take it. Revive
+    Nothing is delivered to a retired name, and no other agent can take it. Revive
     the agent, or address its successor.
     """
 
