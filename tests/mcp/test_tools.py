@@ -384,7 +384,7 @@ PAGE = (Path(__file__).parents[2] / "docs/mcp.md").read_text()
 
 def test_the_page_names_what_is_left_out() -> None:
     """The tools of the specification that wait for the operations of later parts."""
-    left_out = PAGE.partition("Not there yet:")[2].partition("\n\n")[0]
+    left_out = PAGE.partition("Not available yet:")[2].partition("\n\n")[0]
     names = re.findall(r"`(\w+)`", left_out)
     assert names == ["agent_spawn", "spawn_subtree"]
     assert not set(names) & set(TOOLS)
