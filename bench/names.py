@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from bench.figure import Figure, microseconds
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.identity.lexer import lex
@@ -16,7 +16,7 @@ from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.policy.directory import OUTSIDE, Directory, Instance
 from scout.policy.fleet import Fleet
-from scout.policy.handle import minimal
+from scout.policy.handle import minimize_address
 from scout.policy.resolve import resolve
 
 NOW = Time(1_700_000_000_000_000)
@@ -69,7 +69,7 @@ def _at(size: int) -> Iterator[tuple[str, float]]:
         ("resolve miss", "@zzzzzz", 200),
     ):
         yield name, microseconds(partial(try_resolve, text, directory), calls)
-    yield "minimal address", microseconds(partial(minimal, someone, directory, NOW), 100)
+    yield "minimal address", microseconds(partial(minimize_address, someone, directory, NOW), 100)
 
 
 def name_of(number: int) -> str:
@@ -103,7 +103,7 @@ def agent_number(number: int) -> Agent:
 def _agent(definition: str, workspace: str | None, number: int) -> Agent:
     path = AgentPath(f"/me/agent/a{number}")
     return Agent(
-        id=derived("agt", str(number)),
+        id=derive_id("agt", str(number)),
         created_at=NOW,
         updated_at=NOW,
         owner="me",
@@ -118,7 +118,7 @@ def _agent(definition: str, workspace: str | None, number: int) -> Agent:
 
 def endpoint_of(one: Agent) -> Endpoint:
     return Endpoint(
-        id=derived("ept", one.id),
+        id=derive_id("ept", one.id),
         created_at=NOW,
         updated_at=NOW,
         agent_id=one.id,

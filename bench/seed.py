@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.names import NOW, agent_number
-from scout.base.ids import derived, mint
+from scout.base.ids import derive_id, mint
 from scout.model.conversation import MessageKind
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import DeliveryAcked
@@ -16,11 +16,11 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
-from scout.store.ledger import append, last_seq
+from scout.store.ledger import append, read_last_seq
 
 _BATCH = 20_000
 _TALKS = 5_000  # conversations that the history is spread over
-_SENDER = derived("agt", "history")
+_SENDER = derive_id("agt", "history")
 _BODY = "the quick brown fox jumps over the lazy dog while thirty five words go by so that one body is as long as those of the load, number {} of a history"
 
 
@@ -28,7 +28,7 @@ def seed(home: Path, *, messages: int = 0, agents: int = 0) -> None:
     """Add to the store of a daemon that does not run."""
     connection = connect(home / "scout.db")
     connection.execute("PRAGMA synchronous = OFF")  # a power cut may spoil a benchmark
-    first = last_seq(connection) + 1
+    first = read_last_seq(connection) + 1
     seq = first
     for batch in _batches(messages):
         connection.execute("BEGIN")
@@ -55,7 +55,7 @@ def _batches(count: int) -> Iterator[range]:
 
 
 def _message(connection: sqlite3.Connection, seq: int, number: int) -> None:
-    talk, target = derived("cnv", str(number % _TALKS)), derived("agt", f"reader {number % 1000}")
+    talk, target = derive_id("cnv", str(number % _TALKS)), derive_id("agt", f"reader {number % 1000}")
     ident = mint("msg", NOW // 1000 + number, seq.to_bytes(10, "big"))
     said = Posted(message_id=ident, text=_BODY.format(number), kind=MessageKind.CHAT)
     append(connection, MessagePosted(payload=said, **_envelope(seq, talk)))
@@ -87,7 +87,7 @@ def _envelope(seq: int, target: str) -> dict[str, Any]:
 def _index(connection: sqlite3.Connection) -> None:
     while True:
         connection.execute("BEGIN")
-        done = search.feed(connection, _BATCH)
+        done = search.index_events(connection, _BATCH)
         connection.execute("COMMIT")
         if not done:
             return

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.figure import Figure, microseconds
 from bench.names import FLAT, NOW, agent_number, endpoint_of, name_of, try_resolve
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.model.conversation import MessageKind
 from scout.model.events.envelope import Changed
 from scout.model.events.presence import AgentRegistered, EndpointRegistered
@@ -19,12 +19,12 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
-from scout.store.ledger import Ledger, append, last_seq
+from scout.store.ledger import Ledger, append, read_last_seq
 from scout.store.migrate import migrate
 
 SIZES = (100, 10_000, 100_000)
 BODY = "word " * 35
-SENDER = Ref.to(derived("agt", "sender"))
+SENDER = Ref.to(derive_id("agt", "sender"))
 
 
 def figures() -> Iterator[Figure]:
@@ -54,12 +54,12 @@ async def _rate(path: Path, tasks: int) -> float:
 def _message(name: str) -> Callable[[sqlite3.Connection], None]:
     def work(connection: sqlite3.Connection) -> None:
         event = MessagePosted(
-            id=derived("evt", name),
-            seq=last_seq(connection) + 1,
+            id=derive_id("evt", name),
+            seq=read_last_seq(connection) + 1,
             time=NOW,
             source=SENDER,
-            target=Ref.to(derived("cnv", name[-1:])),
-            payload=Posted(message_id=derived("msg", name), text=BODY, kind=MessageKind.CHAT),
+            target=Ref.to(derive_id("cnv", name[-1:])),
+            payload=Posted(message_id=derive_id("msg", name), text=BODY, kind=MessageKind.CHAT),
         )
         append(connection, event)
 
@@ -97,7 +97,7 @@ def _fill(connection: sqlite3.Connection, size: int) -> None:
 
 def _envelope(seq: int, ident: str) -> dict[str, Any]:
     return {
-        "id": derived("evt", str(seq)),
+        "id": derive_id("evt", str(seq)),
         "seq": seq,
         "time": NOW,
         "source": SENDER,

@@ -14,7 +14,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sweeper
 from scout.daemon.clock import SystemIds
 from scout.model.events.talk import WorkItemCreated
-from scout.model.work_item import new_work
+from scout.model.work_item import create_work
 from scout.policy.limits import Rules, Sweeps
 from scout.protocol.overview import Status
 from scout.store.blobs import FolderBlobs
@@ -113,5 +113,5 @@ class _Store:
 def _open(turn: Transaction, count: int) -> None:
     owner = turn.services.system_agent
     for number in range(count):
-        item = new_work(turn.mint("wrk"), f"item {number}", turn.now, requester_id=owner, owner_id=owner)
+        item = create_work(turn.mint("wrk"), f"item {number}", turn.now, requester_id=owner, owner_id=owner)
         turn.record(WorkItemCreated, item, move="create")

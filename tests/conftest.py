@@ -118,7 +118,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if late := [file.read_text() for file in sorted(_FOLDER.glob("guard-*/*.report"))]:
         print("", "THE EVENT LOOP WAS HELD UP, as daemons ended:", *late, sep="\n")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if left := leftovers.left(_FOLDER):
+    if left := leftovers.list_left(_FOLDER):
         print("", "LEFT BEHIND:", *left, sep="\n")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     elif session.exitstatus == pytest.ExitCode.OK:

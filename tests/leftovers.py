@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["clear", "left", "own_folder"]
+__all__ = ["clear", "list_left", "own_folder"]
 
 _OURS = ("sct-", "scout-")  # other programs have habits of their own, and go away with the whole folder
 _WAIT = 10.0  # seconds that ending programs have
@@ -23,7 +23,7 @@ def own_folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def left(folder: Path) -> list[str]:
+def list_left(folder: Path) -> list[str]:
     """Processes and files of the run, once what is about to end has had its time."""
     until = time.monotonic() + _WAIT
     while True:

@@ -16,21 +16,21 @@ import click
 import msgspec
 
 from scout import __version__
-from scout.api.openapi import document
-from scout.base.refusal import Diagnostic, Family, code_of, status_of
+from scout.api.openapi import build_document
+from scout.base.refusal import Diagnostic, Family, get_code, get_status
 from scout.cli.connection.catalogue import COMMANDS, GROUPS, SECTIONS
 from scout.cli.connection.refusal import LOCAL_CODES
 from scout.cli.main import scout
 from scout.client.client import Scout
 from scout.mcp.tools.table import TOOLS
 from scout.model.events.event_types import ALL as EVENTS
-from scout.model.events.event_types import event_type
+from scout.model.events.event_types import get_event_type
 from scout.model.problems.diagnostics import ALL as DIAGNOSTICS
 from scout.model.problems.diagnostics import explain
 from scout.protocol.operations import REQUESTS
 from scout.protocol.overview import Watch
-from scout.protocol.request import Request, result_of
-from scout.protocol.tools import roles_with
+from scout.protocol.request import Request, get_result_type
+from scout.protocol.tools import list_roles
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -111,7 +111,7 @@ def _prose(text: str) -> str:
 
 
 def routes_page() -> str:
-    paths = document(__version__)["paths"]
+    paths = build_document(__version__)["paths"]
     groups: dict[str, list[str]] = defaultdict(list)
     for path, methods in paths.items():
         for method, operation in methods.items():
@@ -153,7 +153,7 @@ def _route(method: str, path: str, operation: dict[str, Any]) -> str:
 
 
 def _answer(request: type[Request[Any]]) -> str:
-    return "a stream of server-sent events" if request is Watch else f"`{_type(result_of(request))}`"
+    return "a stream of server-sent events" if request is Watch else f"`{_type(get_result_type(request))}`"
 
 
 def _yes(value: bool) -> str:
@@ -186,7 +186,7 @@ def tools_page() -> str:
     )
     roles: dict[str, list[str]] = defaultdict(list)
     for name in TOOLS:
-        roles[roles_with(name)[0]].append(name)
+        roles[list_roles(name)[0]].append(name)
     return "\n\n".join(
         [intro, *(part for role, names in roles.items() for part in (f"## {role}", *map(_tool, names)))]
     )
@@ -282,9 +282,9 @@ def diagnostics_page() -> str:
 
 def _diagnostic(diagnostic: type[Diagnostic]) -> Iterator[str]:
     facts = [f"`{field.encode_name}`" for field in msgspec.structs.fields(diagnostic)]
-    yield f"### `{code_of(diagnostic)}`"
-    yield explain(code_of(diagnostic))
-    yield f"HTTP status {status_of(diagnostic)}. Facts: {', '.join(facts)}."
+    yield f"### `{get_code(diagnostic)}`"
+    yield explain(get_code(diagnostic))
+    yield f"HTTP status {get_status(diagnostic)}. Facts: {', '.join(facts)}."
 
 
 # ------------------------------------------------------------------------------------------ events
@@ -298,10 +298,10 @@ def events_page() -> str:
         "X after the change."
     )
     families: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for event in sorted(EVENTS, key=event_type):
-        family = ".".join(event_type(event).split(".")[:2])
+    for event in sorted(EVENTS, key=get_event_type):
+        family = ".".join(get_event_type(event).split(".")[:2])
         families[family].append(
-            (f"`{event_type(event)}`", _summary(event).replace("\n", " "), _payload(event))
+            (f"`{get_event_type(event)}`", _summary(event).replace("\n", " "), _payload(event))
         )
     tables = [part for name, rows in families.items() for part in (f"## {name}", *_family(name, rows))]
     return "\n\n".join([intro, *tables])

@@ -5,14 +5,14 @@ import sys
 
 def main() -> None:
     """Try the warm path first; it leaves everything else to the full command line."""
-    from scout.cli.fast import hang_up, move_json, prepare
+    from scout.cli.fast import end_quietly, move_json, prepare
 
     prepare()
     sys.argv[1:] = move_json(sys.argv[1:])
     try:
         code = _run()
     except BrokenPipeError:
-        code = hang_up()
+        code = end_quietly()
     sys.exit(code)
 
 

@@ -89,13 +89,13 @@ class Agent:
                 return self.opened(uuid.uuid4().hex, params)
             case "session/fork" if "no-fork" not in WORDS:
                 made = uuid.uuid4().hex
-                file(made).write_text(known(params["sessionId"]))
+                file(made).write_text(require_known(params["sessionId"]))
                 return self.opened(made, params)
             case "session/resume" if "no-resume" not in WORDS:
-                known(params["sessionId"])
+                require_known(params["sessionId"])
                 return self.opened(params["sessionId"], params)
             case "session/load" if "no-load" not in WORDS:
-                said = "[]" if "forgetful" in WORDS else known(params["sessionId"])
+                said = "[]" if "forgetful" in WORDS else require_known(params["sessionId"])
                 for text in json.loads(said):
                     self.speak(params["sessionId"], text, "user_message_chunk")
                 return self.opened(params["sessionId"], params)
@@ -224,7 +224,7 @@ def file(session: str) -> Path:
     return FOLDER / f"{session}.json"
 
 
-def known(session: str) -> str:
+def require_known(session: str) -> str:
     if not file(session).exists():
         raise ProblemError({"code": -32002, "message": f"Resource not found: {session}"})
     return file(session).read_text()

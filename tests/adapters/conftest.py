@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.process.run import reap
-from tests.adapters.turns import LOOPS, begin, left_over
+from tests.adapters.turns import LOOPS, begin, list_left_over
 
 
 @pytest.fixture(autouse=True)
@@ -16,11 +16,11 @@ def _nothing_is_left(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[repor
     yield
     until = time.monotonic() + 5
     while (
-        left_over(tmp_path) and time.monotonic() < until
+        list_left_over(tmp_path) and time.monotonic() < until
     ):  # what has just ended is reaped with the next look
         reap()
         time.sleep(0.01)
-    assert left_over(tmp_path) == []
+    assert list_left_over(tmp_path) == []
 
 
 @pytest.fixture(params=list(LOOPS))

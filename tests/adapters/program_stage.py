@@ -18,17 +18,17 @@ from tests.adapters.conformance import Conformance
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, codex_settings, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, codex_settings, require_program
 
 __all__ = [
     "ProgramConformance",
     "ProgramStage",
-    "asked",
     "claude_stage",
     "codex_stage",
+    "collect_rest",
     "files_below",
-    "of",
-    "rest_of",
+    "select_kind",
+    "wait_for_request",
 ]
 
 H = TypeVar("H", Claude, Codex)
@@ -91,7 +91,7 @@ def claude_stage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Pro
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder / "claude"))
     for name, value in _CLAUDE_ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    with _staged(Claude, CLAUDE_CODE, folder / "claude", monkeypatch) as stage:
+    with _open_stage(Claude, CLAUDE_CODE, folder / "claude", monkeypatch) as stage:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", stage.model.url)
         yield stage
 
@@ -101,19 +101,19 @@ def codex_stage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Prog
     """Codex as its user has it: on the PATH, with its home and the key of its model in the environment."""
     monkeypatch.setenv("CODEX_HOME", str(folder / "codex"))
     monkeypatch.setenv("MODEL_KEY", "scripted")
-    with _staged(Codex, CODEX, folder / "codex", monkeypatch) as stage:
+    with _open_stage(Codex, CODEX, folder / "codex", monkeypatch) as stage:
         stage.home.mkdir()
         (stage.home / "config.toml").write_text(codex_settings(stage.model.url))
         yield stage
 
 
 @contextlib.contextmanager
-def _staged(
+def _open_stage(
     make: Callable[..., H], program: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[ProgramStage[H]]:
     programs = home.parent / "bin"
     programs.mkdir()
-    (programs / home.name).symlink_to(installed(program))
+    (programs / home.name).symlink_to(require_program(program))
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(home.parent))
     with scripted_model() as model, mcp_door() as door:
@@ -153,20 +153,22 @@ class ProgramConformance(Conformance):
         return self.stage.turn(script, f"ses_{self._sessions}", body)
 
 
-async def asked(harness: Harness, one: Turn) -> tuple[NeedsHuman, asyncio.Task[list[HarnessEvent]]]:
+async def wait_for_request(
+    harness: Harness, one: Turn
+) -> tuple[NeedsHuman, asyncio.Task[list[HarnessEvent]]]:
     """What it asks in this turn, and the rest as it comes."""
     stream = harness.deliver(one.spec, one.prompt)
     async for event in stream:
         if isinstance(event, NeedsHuman):
-            return event, asyncio.create_task(rest_of(stream))
+            return event, asyncio.create_task(collect_rest(stream))
     raise AssertionError("it asked nothing")
 
 
-async def rest_of(stream: Any) -> list[HarnessEvent]:
+async def collect_rest(stream: Any) -> list[HarnessEvent]:
     return [event async for event in stream]
 
 
-def of(kind: type[HarnessEvent], events: list[HarnessEvent]) -> list[Any]:
+def select_kind(kind: type[HarnessEvent], events: list[HarnessEvent]) -> list[Any]:
     """Those of one kind."""
     return [event for event in events if isinstance(event, kind)]
 

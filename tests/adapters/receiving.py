@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from scout.adapters.sinks.webhook import signature
+from scout.adapters.sinks.webhook import sign
 
 
 def stand_in(folder: Path, name: str = "notify-send", code: int = 0) -> dict[str, str]:
@@ -24,7 +24,7 @@ def stand_in(folder: Path, name: str = "notify-send", code: int = 0) -> dict[str
     return {"PATH": f"{folder}:/usr/bin:/bin", "DISPLAY": ":0", "SECRET": "not for programs"}
 
 
-def said(folder: Path, name: str = "notify-send") -> list[str]:
+def read_arguments(folder: Path, name: str = "notify-send") -> list[str]:
     """The arguments so far."""
     file = folder / f"{name}.said"
     return file.read_text().splitlines() if file.exists() else []
@@ -46,7 +46,7 @@ class Receiver:
 def _is_signed(headers: dict[str, str], body: bytes, secret: str) -> bool:
     told = headers["Scout-Signature"]
     seconds = int(dict(part.split("=") for part in told.split(","))["t"])
-    return told == signature(secret, seconds, body)
+    return told == sign(secret, seconds, body)
 
 
 @contextlib.contextmanager

@@ -79,10 +79,10 @@ class Stage:
 
     def turn(self, body: str, **spec: Any) -> Turn:
         one = turn(body, *self.command, session=spec.pop("session_id", None) or "ses_x")
-        return Turn(changed(one.spec, **{"door": DOOR, **spec}), one.prompt)
+        return Turn(replace_fields(one.spec, **{"door": DOOR, **spec}), one.prompt)
 
 
-def changed(spec: SessionSpec, **fields: Any) -> SessionSpec:
+def replace_fields(spec: SessionSpec, **fields: Any) -> SessionSpec:
     return SessionSpec(**{name: fields.get(name, getattr(spec, name)) for name in spec.__struct_fields__})
 
 
@@ -98,18 +98,18 @@ def run(work: Awaitable[Any]) -> Any:
     return asyncio.run(main())
 
 
-def words_of(pid: int) -> bytes:
+def read_command_line(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-async def said(harness: Harness, one: Turn) -> str:
+async def play_reply(harness: Harness, one: Turn) -> str:
     """The reply of a turn that went well."""
     last = (await collect(harness, one))[-1]
     assert isinstance(last, Completed), last
     return last.text
 
 
-async def asked(stream: Any) -> NeedsHuman:
+async def wait_for_request(stream: Any) -> NeedsHuman:
     """What the program wants of a person; the stream goes on after it."""
     async for event in stream:
         if isinstance(event, NeedsHuman):
@@ -153,13 +153,13 @@ def test_a_session_goes_on_in_one_program_and_after_its_end_in_another(stage: St
         identified = next(one for one in events if isinstance(one, Identified))
         assert identified.model == "small"
         assert await acp.is_warm("ses_x")
-        assert await said(acp, stage.turn("!recall", door=None)) == "one"  # warm: it has its door
+        assert await play_reply(acp, stage.turn("!recall", door=None)) == "one"  # warm: it has its door
         await acp.stop("ses_x")
         assert not await acp.is_warm("ses_x")
         cold = (await collect(acp, stage.turn("x", door=None)))[-1]
         assert cold == Failed(layer=Layer.PROCESS, reason=NO_ACCESS, again=True)
         resumed = stage.turn("!recall", native_ids=identified.native_ids)
-        assert await said(acp, resumed) == "one | !recall"
+        assert await play_reply(acp, resumed) == "one | !recall"
         assert len(list_pipes(stage.sessions / "ses_x")) == 2
 
     run(main())
@@ -169,15 +169,15 @@ def test_after_a_restart_the_same_turn_is_read_again_and_nothing_is_told_twice(s
     async def main() -> None:
         hanging = stage.turn("!ask")
         stream = stage.acp().deliver(hanging.spec, hanging.prompt)
-        before = await asked(stream)
+        before = await wait_for_request(stream)
         await stream.aclose()  # pyright: ignore (it is a generator)
 
         later = stage.acp()
         assert await later.inspect("ses_x", hanging.prompt.delivery_id) is InspectResult.TAKEN
-        cold = changed(hanging.spec, door=None)
+        cold = replace_fields(hanging.spec, door=None)
         stream = later.deliver(cold, hanging.prompt)
         assert isinstance(await anext(stream), Accepted)
-        assert await asked(stream) == before
+        assert await wait_for_request(stream) == before
         assert await later.respond("ses_x", before.request, HumanAnswer(allow=True))
         assert not await later.respond("ses_x", before.request, HumanAnswer(allow=True))
         after = await rest(stream)
@@ -187,7 +187,7 @@ def test_after_a_restart_the_same_turn_is_read_again_and_nothing_is_told_twice(s
         again = await collect(stage.acp(), Turn(cold, hanging.prompt))
         assert again[-1] == after[-1]
         assert not [one for one in again if isinstance(one, NeedsHuman)]
-        assert await said(stage.acp(), stage.turn("!recall", door=None)) == "!ask"
+        assert await play_reply(stage.acp(), stage.turn("!recall", door=None)) == "!ask"
 
     run(main())
 
@@ -206,7 +206,7 @@ def test_a_persons_word_becomes_one_of_the_options(stage: Stage, answer: HumanAn
     async def main() -> None:
         acp, one = stage.acp(), stage.turn("!ask")
         stream = acp.deliver(one.spec, one.prompt)
-        needs = await asked(stream)
+        needs = await wait_for_request(stream)
         assert needs.question == "May it use make a thing (execute)?"
         assert needs.wish is not None
         assert needs.wish.command == "make"
@@ -232,10 +232,10 @@ def test_an_interrupt_also_ends_what_a_person_was_asked(stage: Stage) -> None:
     async def main() -> None:
         acp, one = stage.acp(), stage.turn("!ask")
         stream = acp.deliver(one.spec, one.prompt)
-        await asked(stream)
+        await wait_for_request(stream)
         assert await acp.interrupt("ses_x", one.prompt.delivery_id)
         assert (await rest(stream))[-1] == Failed(layer=Layer.SESSION, reason="interrupted")
-        assert await said(acp, stage.turn("go on")) == "go on"
+        assert await play_reply(acp, stage.turn("go on")) == "go on"
 
     run(main())
 
@@ -257,7 +257,7 @@ def test_an_agent_that_does_not_heed_an_interrupt_is_ended(stage: Stage) -> None
 @pytest.mark.parametrize(
     ("body", "end"),
     [
-        ("!refusal", Failed(layer=Layer.PROVIDER, reason="the model refused to go on")),
+        ("!refusal", Failed(layer=Layer.PROVIDER, reason="the model refused to continue")),
         ("!fail it broke", Failed(layer=Layer.HARNESS, reason="it broke")),
         ("!fail API Error: 500 no", Failed(layer=Layer.PROVIDER, reason="API Error: 500 no")),
         ("!login", Failed(layer=Layer.PROVIDER, reason="Authentication required", missing=Missing.LOGIN)),
@@ -303,7 +303,7 @@ def test_a_program_that_was_killed_leaves_a_session_that_goes_on(stage: Stage) -
         last = (await rest)[-1]
         assert isinstance(last, Failed)
         assert last.layer is Layer.PROCESS
-        assert await said(acp, stage.turn("!recall", native_ids=started.native_ids)) == "!hang"
+        assert await play_reply(acp, stage.turn("!recall", native_ids=started.native_ids)) == "!hang"
 
     run(main())
 
@@ -338,14 +338,14 @@ def test_an_idle_program_ends_and_one_that_is_kept_warm_stays(stage: Stage) -> N
 def test_the_token_is_only_where_nobody_else_reads(stage: Stage) -> None:
     async def main() -> None:
         acp, one = stage.acp(), stage.turn("!session", environment={"SCOUT_X": "y"})
-        session = json.loads(await said(acp, one))
+        session = json.loads(await play_reply(acp, one))
         header = {"name": "Authorization", "value": "Bearer the-token"}
         server = {"type": "http", "name": "scout_run", "url": DOOR.url, "headers": [header]}
         assert session["servers"] == [server]
-        assert await said(acp, stage.turn("!env SCOUT_X")) == "y"
+        assert await play_reply(acp, stage.turn("!env SCOUT_X")) == "y"
         (pipe,) = list_pipes(stage.sessions / "ses_x")
         for member in pipe.run.members():
-            assert b"the-token" not in words_of(member.pid)
+            assert b"the-token" not in read_command_line(member.pid)
         holders = [
             one for one in stage.sessions.rglob("*") if one.is_file() and b"the-token" in one.read_bytes()
         ]
@@ -364,8 +364,8 @@ def test_only_the_variables_that_it_may_have_come_to_it(
 
     async def main() -> None:
         acp = stage.acp(environment=("AGENT_*",))
-        assert await said(acp, stage.turn("!env AGENT_KEY")) == "yes"
-        assert await said(acp, stage.turn("!env AWS_SECRET")) == "nothing"
+        assert await play_reply(acp, stage.turn("!env AGENT_KEY")) == "yes"
+        assert await play_reply(acp, stage.turn("!env AWS_SECRET")) == "nothing"
 
     run(main())
 
@@ -373,7 +373,7 @@ def test_only_the_variables_that_it_may_have_come_to_it(
 # -- which session --------------------------------------------------------------------------------
 
 
-async def _ended(stage: Stage) -> str:
+async def _end_session(stage: Stage) -> str:
     """What a session with one turn was called, now that its program has ended."""
     acp = stage.acp()
     started = await acp.start(stage.turn("").spec)
@@ -385,7 +385,7 @@ async def _ended(stage: Stage) -> str:
 @pytest.mark.parametrize("words", [(), ("no-load",), ("no-resume",), ("no-resume", "liar")])
 def test_it_goes_on_with_exactly_the_session_or_with_none(tmp_path: Path, words: tuple[str, ...]) -> None:
     async def main() -> None:
-        native = await _ended(Stage(tmp_path))
+        native = await _end_session(Stage(tmp_path))
         stage = Stage(tmp_path, *words)
         one = stage.turn("!recall", native_ids={"session": native})
         events = await collect(stage.acp(), one)
@@ -405,7 +405,7 @@ def test_an_agent_that_makes_up_what_it_does_not_know_is_not_believed(tmp_path: 
     one = stage.turn("x", native_ids={"session": "unknown"})
     last = run(collect(stage.acp(), one))[-1]
     assert isinstance(last, Failed)
-    assert last.reason == "the agent knows nothing that was said in session unknown"
+    assert last.reason == "the agent has no messages of session unknown"
 
 
 def test_a_session_in_which_nothing_was_said_begins_anew(stage: Stage) -> None:
@@ -421,14 +421,14 @@ def test_a_session_in_which_nothing_was_said_begins_anew(stage: Stage) -> None:
 
 def test_a_session_is_attached_when_the_agent_has_it(stage: Stage) -> None:
     async def main() -> None:
-        native = await _ended(stage)
+        native = await _end_session(stage)
         acp, spec = stage.acp(), stage.turn("", session_id="ses_y", door=None).spec
         attached = await acp.attach(spec, native)
         assert attached.native_ids == {"session": native}
         assert attached.pid is None
         assert not await acp.is_warm("ses_y")
         one = stage.turn("!recall", session_id="ses_y", native_ids=attached.native_ids)
-        assert await said(acp, one) == "remember"
+        assert await play_reply(acp, one) == "remember"
         with pytest.raises(Refused, match="under another name"):
             await acp.attach(spec, "another")
 
@@ -437,13 +437,13 @@ def test_a_session_is_attached_when_the_agent_has_it(stage: Stage) -> None:
 
 def test_a_session_begins_as_a_copy_where_the_agent_can_do_that(tmp_path: Path) -> None:
     async def main() -> None:
-        native = await _ended(Stage(tmp_path))
+        native = await _end_session(Stage(tmp_path))
         stage = Stage(tmp_path)
         events = await collect(stage.acp(), stage.turn("!recall", session_id="ses_y", fork_of=native))
         assert events[-1] == Completed(text="remember")
         assert Identified(native_ids={"session": native}, model="small") not in events
         unable = Stage(tmp_path, "no-fork")
-        with pytest.raises(Refused, match="as a copy of another"):
+        with pytest.raises(Refused, match="cannot fork a session"):
             await unable.acp().start(unable.turn("", session_id="ses_z", fork_of=native).spec)
 
     run(main())
@@ -458,7 +458,7 @@ def test_a_session_begins_as_a_copy_where_the_agent_can_do_that(tmp_path: Path) 
 )
 def test_a_profile_is_a_mode_of_the_agent(stage: Stage, profile: str, mode: str) -> None:
     one = stage.turn("!session", permission=PermissionProfile(profile))
-    assert json.loads(run(said(stage.acp(), one)))["mode"] == mode
+    assert json.loads(run(play_reply(stage.acp(), one)))["mode"] == mode
 
 
 def test_without_modes_it_is_never_less_careful_than_it_was_told(tmp_path: Path) -> None:
@@ -467,12 +467,12 @@ def test_without_modes_it_is_never_less_careful_than_it_was_told(tmp_path: Path)
     last = run(collect(stage.acp(), observing))[-1]
     assert isinstance(last, Failed)
     assert "no mode for the permission profile observe" in last.reason
-    assert run(said(stage.acp(), stage.turn("x", session_id="ses_y"))) == "x"
+    assert run(play_reply(stage.acp(), stage.turn("x", session_id="ses_y"))) == "x"
 
 
 def test_a_model_is_set_by_its_name_or_refused(stage: Stage) -> None:
     one = stage.turn("!session", model="Large")
-    assert json.loads(run(said(stage.acp(), one)))["model"] == "large"
+    assert json.loads(run(play_reply(stage.acp(), one)))["model"] == "large"
     last = run(collect(stage.acp(), stage.turn("x", session_id="ses_y", model="huge")))[-1]
     assert isinstance(last, Failed)
     assert last.reason == "the agent has no model huge; it has small, large"
@@ -481,7 +481,7 @@ def test_a_model_is_set_by_its_name_or_refused(stage: Stage) -> None:
 def test_a_key_in_the_environment_lets_it_in_and_without_one_a_person_must(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "locked")
     keyed = stage.turn("hello", environment={"AGENT_KEY": "k"})
-    assert run(said(stage.acp(), keyed)) == "hello"
+    assert run(play_reply(stage.acp(), keyed)) == "hello"
     last = run(collect(stage.acp(), stage.turn("x", session_id="ses_y")))[-1]
     assert isinstance(last, Failed)
     assert (last.layer, last.missing) == (Layer.PROVIDER, Missing.LOGIN)
@@ -495,12 +495,12 @@ def test_an_agent_of_another_version_or_without_a_way_to_scout(tmp_path: Path) -
     with pytest.raises(Refused, match="version 2 of the protocol"):
         run(old.acp().start(old.turn("").spec))
     poor = Stage(tmp_path, "no-http")
-    assert json.loads(run(said(poor.acp(), poor.turn("!session", session_id="ses_y"))))["servers"] == []
+    assert json.loads(run(play_reply(poor.acp(), poor.turn("!session", session_id="ses_y"))))["servers"] == []
 
 
 def test_an_agent_that_ends_before_it_says_anything(stage: Stage) -> None:
     one = turn("x", sys.executable, "-c", "raise SystemExit('not today')", session="ses_x")
-    last = run(collect(stage.acp(), Turn(changed(one.spec, door=DOOR), one.prompt)))[-1]
+    last = run(collect(stage.acp(), Turn(replace_fields(one.spec, door=DOOR), one.prompt)))[-1]
     assert isinstance(last, Failed)
     assert "not today" in last.reason
     assert last.log is not None
@@ -509,7 +509,7 @@ def test_an_agent_that_ends_before_it_says_anything(stage: Stage) -> None:
 @pytest.mark.parametrize("command", [(), ("no-such-agent",)])
 def test_without_a_program_it_says_how_to_name_one(stage: Stage, command: tuple[str, ...]) -> None:
     one = turn("x", *command, session="ses_x")
-    spec = changed(one.spec, door=DOOR)
+    spec = replace_fields(one.spec, door=DOOR)
     with pytest.raises(Refused) as refused:
         run(stage.acp().start(spec))
     diagnostic = refused.value.diagnostic
@@ -529,7 +529,7 @@ def test_a_preset_has_its_program_and_says_when_it_lacks(stage: Stage) -> None:
     assert "no-such-gemini" in probe.hint
     assert run(stage.acp().probe()).ready
     ours = stage.acp(name="gemini", program=stage.command)
-    assert run(said(ours, stage.turn("hello", command=()))) == "hello"
+    assert run(play_reply(ours, stage.turn("hello", command=()))) == "hello"
 
 
 def test_it_may_only_begin_where_its_directory_is(stage: Stage, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from scout.ports import (
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn, until
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, require_program
 from tests.mcp.conformance import node_words
 
 # The first to come here installs the programs; once they are there, a test takes a few seconds.
@@ -53,7 +53,7 @@ class Agent(NamedTuple):
 
 def _claude(folder: Path, model: str) -> dict[str, str]:
     return {
-        "CLAUDE_CODE_EXECUTABLE": str(installed(CLAUDE_CODE)),
+        "CLAUDE_CODE_EXECUTABLE": str(require_program(CLAUDE_CODE)),
         "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         "ANTHROPIC_BASE_URL": model,
         "ANTHROPIC_API_KEY": "sk-ant-scripted-000",
@@ -69,7 +69,7 @@ def _codex(folder: Path, model: str) -> dict[str, str]:
     home = folder / "codex"
     home.mkdir()
     (home / "config.toml").write_text(codex_settings(model, key="CODEX_MODEL_KEY"))
-    return {"CODEX_PATH": str(installed(CODEX)), "CODEX_HOME": str(home), "CODEX_MODEL_KEY": "scripted"}
+    return {"CODEX_PATH": str(require_program(CODEX)), "CODEX_HOME": str(home), "CODEX_MODEL_KEY": "scripted"}
 
 
 def _qwen(folder: Path, model: str) -> dict[str, str]:
@@ -149,7 +149,7 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Stage]:
+def open_stage(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Stage]:
     agent = AGENTS[name]
     with scripted_model() as model, mcp_door() as door:
         stage = Stage(agent, folder, model, door)
@@ -163,7 +163,7 @@ def staged(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generato
             reap()
 
 
-async def played(acp: Acp, one: Turn, *answers: HumanAnswer) -> list[HarnessEvent]:
+async def play_turn(acp: Acp, one: Turn, *answers: HumanAnswer) -> list[HarnessEvent]:
     """A turn with a person who answers what is asked, in this order."""
     left, events = list(answers), list[HarnessEvent]()
     async for event in acp.deliver(one.spec, one.prompt):
@@ -174,14 +174,14 @@ async def played(acp: Acp, one: Turn, *answers: HumanAnswer) -> list[HarnessEven
     return events
 
 
-async def bounded(work: Awaitable[None]) -> None:
+async def run_bounded(work: Awaitable[None]) -> None:
     await asyncio.wait_for(work, 150)
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_real_agent(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with staged(name, tmp_path, monkeypatch) as stage:
-        asyncio.run(bounded(_life(stage)))
+    with open_stage(name, tmp_path, monkeypatch) as stage:
+        asyncio.run(run_bounded(_life(stage)))
     files = [file for file in tmp_path.rglob("*") if file.is_file() and stage.sessions not in file.parents]
     assert [str(file) for file in files if _TOKEN.encode() in file.read_bytes()] == []
 
@@ -189,10 +189,10 @@ def test_a_real_agent(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 async def _life(stage: Stage) -> None:
     acp = stage.acp()
     native = await _first_turn(stage, acp)
-    await _goes_on(stage, acp)
+    await _check_second_turn(stage, acp)
     await _permissions(stage, acp)
-    await _cancelled(stage, acp)
-    await _killed(stage, acp, native)
+    await _check_cancel(stage, acp)
+    await _check_kill(stage, acp, native)
     await _never_another(stage, acp)
 
 
@@ -200,7 +200,7 @@ async def _first_turn(stage: Stage, acp: Acp) -> str:
     """A new session; Scout's tool works, with its token; the reply and its tokens are there."""
     script = f"remember the blue door {stage.agent.call} <<echo>>"
     allow = [HumanAnswer(allow=True)] if stage.agent.asks_for_scout else []
-    events = await played(acp, stage.turn(script), *allow)
+    events = await play_turn(acp, stage.turn(script), *allow)
     last = events[-1]
     assert isinstance(last, Completed), events
     assert "counted 1" in last.text
@@ -212,8 +212,8 @@ async def _first_turn(stage: Stage, acp: Acp) -> str:
     return identified.native_ids["session"]
 
 
-async def _goes_on(stage: Stage, acp: Acp) -> None:
-    events = await played(acp, stage.turn("and now <<say second>>", door=None))
+async def _check_second_turn(stage: Stage, acp: Acp) -> None:
+    events = await play_turn(acp, stage.turn("and now <<say second>>", door=None))
     assert events[-1] == Completed(text="second")
     assert "blue door" in stage.heard
     assert len(list_pipes(stage.sessions / "ses_1")) == 1
@@ -222,10 +222,10 @@ async def _goes_on(stage: Stage, acp: Acp) -> None:
 async def _permissions(stage: Stage, acp: Acp) -> None:
     allowed, denied = stage.work / "allowed", stage.work / "denied"
     script = f"do {stage.making(allowed)} <<say done>>"
-    assert (await played(acp, stage.turn(script), HumanAnswer(allow=True)))[-1] == Completed(text="done")
+    assert (await play_turn(acp, stage.turn(script), HumanAnswer(allow=True)))[-1] == Completed(text="done")
     assert allowed.exists()
     script = f"do {stage.making(denied)} <<say so be it>>"
-    last = (await played(acp, stage.turn(script), HumanAnswer(allow=False)))[-1]
+    last = (await play_turn(acp, stage.turn(script), HumanAnswer(allow=False)))[-1]
     if stage.agent.ends_when_denied:
         reason = "the agent stopped its turn after a permission was denied"
         assert last == Failed(layer=Layer.HARNESS, reason=reason)
@@ -234,7 +234,7 @@ async def _permissions(stage: Stage, acp: Acp) -> None:
     assert not denied.exists()
 
 
-async def _cancelled(stage: Stage, acp: Acp) -> None:
+async def _check_cancel(stage: Stage, acp: Acp) -> None:
     one = stage.turn("wait <<stall 60>>")
     stream = acp.deliver(one.spec, one.prompt)
     rest = asyncio.create_task(_rest(stream))
@@ -247,14 +247,14 @@ async def _rest(stream: AsyncIterator[HarnessEvent]) -> list[HarnessEvent]:
     return [event async for event in stream]
 
 
-async def _killed(stage: Stage, acp: Acp, native: str) -> None:
+async def _check_kill(stage: Stage, acp: Acp, native: str) -> None:
     """After its program was killed the same session goes on in another."""
     (pipe,) = list_pipes(stage.sessions / "ses_1")
     for member in pipe.run.members():
         with contextlib.suppress(ProcessLookupError):
             os.kill(member.pid, signal.SIGKILL)
     await until(lambda: not pipe.is_running)
-    events = await played(acp, stage.turn("back <<say third>>", native_ids={"session": native}))
+    events = await play_turn(acp, stage.turn("back <<say third>>", native_ids={"session": native}))
     assert events[-1] == Completed(text="third")
     assert next(one for one in events if isinstance(one, Identified)).native_ids == {"session": native}
     assert "blue door" in stage.heard

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.acp.events import AcpReader, choose_option, problem_of, reason_of
+from scout.adapters.acp.events import AcpReader, choose_option, classify_error, extract_reason
 from scout.adapters.acp.turn import AcpTurn
 from scout.adapters.persistent.pipe import Pipe
 from scout.model.problems.session import Layer, Missing
@@ -36,7 +36,7 @@ WARNING = (
 )
 
 
-def replayed(file: str, folder: Path) -> list[list[HarnessEvent]]:
+def replay_turns(file: str, folder: Path) -> list[list[HarnessEvent]]:
     """The turns of a program that has ended, read from its files as a broker after a restart reads them."""
     lines = (RECORDED / file).read_bytes().splitlines(keepends=True)
     journal, turns, begun, at, session = list[str](), list[str](), 0, 0, ""
@@ -71,22 +71,22 @@ def replayed(file: str, folder: Path) -> list[list[HarnessEvent]]:
     return [asyncio.run(read(ident)) for ident in turns]
 
 
-def told(events: list[HarnessEvent]) -> list[HarnessEvent]:
+def drop_noise(events: list[HarnessEvent]) -> list[HarnessEvent]:
     """Without what has no meaning for Scout, and without the ends."""
     return [one for one in events[:-1] if not isinstance(one, Other | TurnUsage)]
 
 
-def spent(turns: list[list[HarnessEvent]]) -> list[tuple[int, int, bool]]:
+def list_usage(turns: list[list[HarnessEvent]]) -> list[tuple[int, int, bool]]:
     found = [one for events in turns for one in events if isinstance(one, TurnUsage)]
     return [(one.prompt_tokens, one.completion_tokens, one.estimated) for one in found]
 
 
 def test_claude_agent_acp(tmp_path: Path) -> None:
-    turns = replayed("claude-agent-acp-0.49.0.jsonl", tmp_path)
+    turns = replay_turns("claude-agent-acp-0.49.0.jsonl", tmp_path)
     scouts, allowed, denied, failed, cancelled = turns
-    assert told(scouts) == [ToolUse(name="mcp__scout_run__count", detail="other")]
+    assert drop_noise(scouts) == [ToolUse(name="mcp__scout_run__count", detail="other")]
     assert scouts[-1] == Completed(text="counted 1")
-    used, needs = told(allowed)
+    used, needs = drop_noise(allowed)
     assert used == ToolUse(name="sh -c 'id > /srv/work/allowed'", detail="execute")
     assert isinstance(needs, NeedsHuman)
     assert needs.request == "1.1"
@@ -97,13 +97,13 @@ def test_claude_agent_acp(tmp_path: Path) -> None:
     assert (allowed[-1], denied[-1]) == (Completed(text="done"), Completed(text="so be it"))
     assert failed[-1] == Failed(layer=Layer.PROVIDER, reason="API Error: 400 it broke")
     assert cancelled[-1] == INTERRUPTED
-    assert spent(turns[:3]) == [(20, 20, False)] * 3
+    assert list_usage(turns[:3]) == [(20, 20, False)] * 3
 
 
 def test_codex_acp(tmp_path: Path) -> None:
-    turns = replayed("codex-acp-2.6.0.jsonl", tmp_path)
+    turns = replay_turns("codex-acp-2.6.0.jsonl", tmp_path)
     scouts, allowed, denied, failed, cancelled = turns
-    assert told(scouts) == [ToolUse(name="mcp.scout.count", detail="execute"), Said(text=WARNING)]
+    assert drop_noise(scouts) == [ToolUse(name="mcp.scout.count", detail="execute"), Said(text=WARNING)]
     last = scouts[-1]
     assert isinstance(last, Completed)
     assert last.text.endswith("counted 1")
@@ -112,20 +112,23 @@ def test_codex_acp(tmp_path: Path) -> None:
     assert (allowed[-1], denied[-1]) == (Completed(text="done"), DENIED)
     assert failed[-1] == Failed(layer=Layer.PROVIDER, reason="it broke")
     assert cancelled[-1] == INTERRUPTED
-    assert spent(turns[:3]) == [(20, 20, False), (20, 20, False), (10, 10, False)]
+    assert list_usage(turns[:3]) == [(20, 20, False), (20, 20, False), (10, 10, False)]
 
 
 def test_qwen_code(tmp_path: Path) -> None:
-    turns = replayed("qwen-code-0.15.10.jsonl", tmp_path)
+    turns = replay_turns("qwen-code-0.15.10.jsonl", tmp_path)
     scouts, allowed, denied, failed, cancelled = turns
-    assert [type(one) for one in told(scouts)] == [ToolUse, NeedsHuman]  # it does not say whose tool it is
+    assert [type(one) for one in drop_noise(scouts)] == [
+        ToolUse,
+        NeedsHuman,
+    ]  # it does not say whose tool it is
     assert scouts[-1] == Completed(text="counted 1")
     needs = next(one for one in allowed if isinstance(one, NeedsHuman))
     assert needs.options[-2:] == ("Allow", "Reject")
     assert (allowed[-1], denied[-1]) == (Completed(text="done"), Completed(text="so be it"))
     assert failed[-1] == Failed(layer=Layer.PROVIDER, reason="400 it broke")
     assert cancelled[-1] == INTERRUPTED
-    assert spent(turns[:3]) == [(20, 20, False)] * 3  # summed up, for it tells them answer by answer
+    assert list_usage(turns[:3]) == [(20, 20, False)] * 3  # summed up, for it tells them answer by answer
 
 
 # -- what no recorded agent did ------------------------------------------------------------------
@@ -141,8 +144,8 @@ def call(ident: str = "t", **more: Any) -> dict[str, Any]:
 
 def read(*updates: dict[str, Any], result: dict[str, Any] | None = None) -> list[HarnessEvent]:
     reader = AcpReader("a prompt")
-    events = [event for update in updates for event in reader.update(update)]
-    return [*events, *reader.ended(result or {"stopReason": "end_turn"}, cancelled=False, asked=False)]
+    events = [event for update in updates for event in reader.read_update(update)]
+    return [*events, *reader.read_end(result or {"stopReason": "end_turn"}, cancelled=False, asked=False)]
 
 
 def test_the_last_message_is_the_reply_and_those_before_it_were_said() -> None:
@@ -222,7 +225,7 @@ def test_a_turn_that_stopped_by_itself() -> None:
     ],
 )
 def test_what_went_wrong(reason: str, code: int | None, kind: str, found: HarnessEvent) -> None:
-    assert problem_of(reason, code, kind) == found
+    assert classify_error(reason, code, kind) == found
 
 
 @pytest.mark.parametrize(
@@ -235,7 +238,7 @@ def test_what_went_wrong(reason: str, code: int | None, kind: str, found: Harnes
     ],
 )
 def test_the_words_of_a_refusal(message: str, data: object, reason: str) -> None:
-    assert reason_of(message, data) == reason
+    assert extract_reason(message, data) == reason
 
 
 def test_a_yes_is_never_made_out_of_nothing() -> None:

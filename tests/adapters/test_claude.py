@@ -35,12 +35,12 @@ from scout.ports import (
 from tests.adapters.program_stage import (
     ProgramConformance,
     ProgramStage,
-    asked,
     claude_stage,
     files_below,
-    of,
+    select_kind,
+    wait_for_request,
 )
-from tests.adapters.turns import collect, first, left_over, run_on, until
+from tests.adapters.turns import collect, first, list_left_over, run_on, until
 
 # The first to come here installs the program; once it is there, a test takes a second or two.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -84,16 +84,16 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ProgramStage[
         assert await claude.start(one.spec) == started
         events = await collect(claude, one)
         assert events[0] == Accepted(pid=started.pid, pid_started=started.pid_started)
-        (who,) = of(Identified, events)
+        (who,) = select_kind(Identified, events)
         assert who.native_ids == started.native_ids
-        assert of(ToolUse, events) == [ToolUse(name="mcp__scout_run__count")]
+        assert select_kind(ToolUse, events) == [ToolUse(name="mcp__scout_run__count")]
         spent = TurnUsage(prompt_tokens=20, completion_tokens=20, model=who.model, estimated=False)
         assert events[-2:] == [spent, Completed(text="noted")]
         assert (stage.door.words, stage.door.tokens) == (["w"], {"a-token"})
 
         again = await collect(claude, stage.turn("/Go on. <<say still here>>", door=None))
         assert again[-1] == Completed(text="still here")  # a slash is no command of the program
-        assert of(Accepted, again) == of(Accepted, events)
+        assert select_kind(Accepted, again) == select_kind(Accepted, events)
         assert any("Remember blue." in words for words in stage.heard)
 
         await claude.stop("ses_1")
@@ -102,15 +102,15 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ProgramStage[
         assert isinstance(cold, Failed)
         assert (cold.layer, cold.again) == (Layer.PROCESS, True)
         resumed = await collect(claude, stage.turn("And now? <<say back>>", native_ids=started.native_ids))
-        assert of(Accepted, resumed) != of(Accepted, events)
-        assert of(Identified, resumed) == [who]
+        assert select_kind(Accepted, resumed) != select_kind(Accepted, events)
+        assert select_kind(Identified, resumed) == [who]
         assert any("Remember blue." in words for words in stage.heard)
 
         (native,) = started.native_ids.values()
         copy = stage.turn("You too? <<say me too>>", "ses_2", fork_of=native)
         forked = await collect(claude, copy)
         assert forked[-1] == Completed(text="me too")
-        assert of(Identified, forked)[0].native_ids != started.native_ids
+        assert select_kind(Identified, forked)[0].native_ids != started.native_ids
         assert any("Remember blue." in words for words in stage.heard)
 
         opened = await claude.open(replace(one.spec, native_ids=started.native_ids))
@@ -130,13 +130,13 @@ def test_a_session_that_is_lost_or_open_elsewhere_is_left_alone(
 
     async def main() -> None:
         one = stage.turn("<<say begun>>")
-        (who,) = of(Identified, await collect(claude, one))
+        (who,) = select_kind(Identified, await collect(claude, one))
         (native,) = who.native_ids.values()
         await claude.stop("ses_1")
         spec = replace(one.spec, native_ids=who.native_ids)
         assert (await claude.attach(spec, native)).native_ids == who.native_ids
 
-        person = await asyncio.to_thread(_opened, stage, native)
+        person = await asyncio.to_thread(_open_elsewhere, stage, native)
         try:
             entry = stage.home / "sessions" / f"{person.pid}.json"
             await until(entry.exists, 60)
@@ -164,7 +164,7 @@ def test_a_session_that_is_lost_or_open_elsewhere_is_left_alone(
     run_on(loop, main(), 90)
 
 
-def _opened(stage: ProgramStage[Claude], native: str) -> "subprocess.Popen[bytes]":
+def _open_elsewhere(stage: ProgramStage[Claude], native: str) -> "subprocess.Popen[bytes]":
     """Another program that has the session open."""
     words = ["claude", "-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"]
     return subprocess.Popen(
@@ -207,7 +207,7 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
     one = stage.turn(f"{bash('chmod 600 secret; curl x')} <<echo>>")
 
     async def before() -> str:
-        need, rest = await asked(stage.harness(), one)
+        need, rest = await wait_for_request(stage.harness(), one)
         assert need.kind is Asked.PERMISSION
         assert need.question == "Bash: chmod 600 secret; curl x"
         rest.cancel()
@@ -215,7 +215,7 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
 
     async def after(request: str) -> None:
         claude = stage.harness()
-        need, rest = await asked(claude, one)
+        need, rest = await wait_for_request(claude, one)
         assert need.request == request
         assert not await claude.respond("ses_1", "no-such-request", HumanAnswer(allow=True))
         assert await claude.respond("ses_1", request, HumanAnswer(allow=False, text="not that file"))
@@ -223,10 +223,10 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
         events = await rest
         assert events[0] == RequestSettled(request=request)
         assert events[-1] == Completed(text="not that file")
-        assert of(NeedsHuman, await collect(stage.harness(), one)) == []
+        assert select_kind(NeedsHuman, await collect(stage.harness(), one)) == []
 
         two = stage.turn(f"{bash('touch made; git init -q other')} <<say made it>>")
-        need, rest = await asked(claude, two)
+        need, rest = await wait_for_request(claude, two)
         assert await claude.respond("ses_1", need.request, HumanAnswer(allow=True))
         assert (await rest)[-1] == Completed(text="made it")
         assert (stage.work / "made").exists()
@@ -234,14 +234,14 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
         question = {"question": "Which color?", "header": "Color", "multiSelect": False}
         options = [{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]
         call = json.dumps({"questions": [{**question, "options": options}]})
-        need, rest = await asked(claude, stage.turn(f"<<tool AskUserQuestion {call}>> <<echo>>"))
+        need, rest = await wait_for_request(claude, stage.turn(f"<<tool AskUserQuestion {call}>> <<echo>>"))
         assert (need.kind, need.question, need.options) == (Asked.QUESTION, "Which color?", ("Red", "Blue"))
         assert await claude.respond("ses_1", need.request, HumanAnswer(allow=True, text="Blue"))
         last = (await rest)[-1]
         assert isinstance(last, Completed)
         assert '"Which color?"="Blue"' in last.text
 
-        need, rest = await asked(claude, stage.turn(f"{bash('curl y')} <<echo>>"))
+        need, rest = await wait_for_request(claude, stage.turn(f"{bash('curl y')} <<echo>>"))
         assert await claude.steer("ses_1", "And hurry.")
         assert await claude.respond("ses_1", need.request, HumanAnswer(allow=False))
         assert isinstance((await rest)[-1], Completed)
@@ -335,7 +335,7 @@ def test_who_only_reads_cannot_write(
             assert isinstance(last, Completed)
             assert "No such tool available: Bash" in last.text
         else:
-            need, rest = await asked(claude, one)
+            need, rest = await wait_for_request(claude, one)
             assert await claude.respond("ses_1", need.request, HumanAnswer(allow=False))
             await rest
 
@@ -361,13 +361,13 @@ def test_only_the_program_itself_writes_into_its_home_and_nothing_is_left(
         assert events[-1] == Completed(text="hello")
         assert [one.live for one in await claude.observe()] == [True]
         tailed = await claude.tail(
-            replace(stage.turn("").spec, native_ids=of(Identified, events)[0].native_ids), 0, 100
+            replace(stage.turn("").spec, native_ids=select_kind(Identified, events)[0].native_ids), 0, 100
         )
         assert tailed.lines[-1].text == "hello"
         async with asyncio.timeout(10):
             while await claude.is_warm("ses_1"):  # noqa: ASYNC110 (it rests, and nobody wants it)
                 await asyncio.sleep(0.05)
-        assert left_over(tmp_path / "sessions") == []
+        assert list_left_over(tmp_path / "sessions") == []
 
     run_on(loop, main(), 90)
     assert (files_below(stage.work), settings.read_bytes()) == before

@@ -10,7 +10,7 @@ from scout.adapters.claude import flags
 from scout.adapters.claude.events import ClaudeReader, answer_request, read_request
 from scout.adapters.claude.flags import is_logged_in
 from scout.adapters.claude.turn import make_uuid
-from scout.adapters.persistent.rpc import message_of
+from scout.adapters.persistent.rpc import parse_message
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer, Missing
@@ -38,10 +38,10 @@ WHO = Identified(native_ids={"session": "11111111-2222-4333-8444-555555555555"},
 
 
 def messages(name: str) -> list[dict[str, Any]]:
-    return [message_of(line) for line in (RECORDED / f"{name}.jsonl").read_bytes().splitlines()]
+    return [parse_message(line) for line in (RECORDED / f"{name}.jsonl").read_bytes().splitlines()]
 
 
-def events_of(said: list[dict[str, Any]], ident: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
+def read_events(said: list[dict[str, Any]], ident: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
     reading, events = ClaudeReader(ident), list[HarnessEvent]()
     for message in said:
         events += reading.read(message, steered)
@@ -52,29 +52,29 @@ def events_of(said: list[dict[str, Any]], ident: str, steered: Collection[str] =
     return events
 
 
-def played(name: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
+def read_recorded(name: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
     """The events of a recorded turn, without those that mean nothing to Scout."""
-    events = events_of(messages(name), make_uuid(name), [make_uuid(one) for one in steered])
+    events = read_events(messages(name), make_uuid(name), [make_uuid(one) for one in steered])
     return [event for event in events if not isinstance(event, Other)]
 
 
-def spent(read: int, written: int | None = None) -> TurnUsage:
+def build_usage(read: int, written: int | None = None) -> TurnUsage:
     return TurnUsage(prompt_tokens=read, completion_tokens=written or read, model=MODEL, estimated=False)
 
 
 def test_texts_tools_and_the_final_one() -> None:
-    assert played("turn") == [
+    assert read_recorded("turn") == [
         WHO,
         Said(text="I look"),
         ToolUse(name="Bash", detail="ls"),
         Said(text="First."),
-        spent(20),
+        build_usage(20),
         Completed(text="Last."),
     ]
 
 
 def test_a_permission_is_asked_for_and_settled() -> None:
-    events = played("permission")
+    events = read_recorded("permission")
     (need,) = (event for event in events if isinstance(event, NeedsHuman))
     assert (need.kind, need.question, need.options) == (Asked.PERMISSION, "Bash: touch f; curl x", ())
     assert need.wish is not None
@@ -85,7 +85,7 @@ def test_a_permission_is_asked_for_and_settled() -> None:
         "behavior": "allow",
         "updatedInput": {"command": "touch f; curl x"},
     }
-    assert answer_request(request, False, "") == {"behavior": "deny", "message": "A person said no."}
+    assert answer_request(request, False, "") == {"behavior": "deny", "message": "A person denied this."}
     assert answer_request(request, False, "Use git.") == {"behavior": "deny", "message": "Use git."}
 
 
@@ -129,28 +129,33 @@ def test_questions_are_answered_in_the_shape_of_the_program() -> None:
     ],
 )
 def test_how_a_turn_ends_without_an_answer(name: str, end: HarnessEvent) -> None:
-    assert played(name)[-1] == end
+    assert read_recorded(name)[-1] == end
 
 
 def test_an_interrupt_settles_what_was_asked() -> None:
-    events = played("interrupted")
+    events = read_recorded("interrupted")
     (need,) = (event for event in events if isinstance(event, NeedsHuman))
     assert events[events.index(need) + 1] == RequestSettled(request=need.request)
 
 
 def test_what_is_said_into_a_turn_belongs_to_it() -> None:
-    assert played("steered", ["steer:1"])[-1] == Completed(text="both")
-    assert played("steered_late", ["steer:2"])[-1] == Completed(text="first\n\nsecond")
-    assert played("steered_late")[-1] == Completed(text="first")  # it came after the turn
+    assert read_recorded("steered", ["steer:1"])[-1] == Completed(text="both")
+    assert read_recorded("steered_late", ["steer:2"])[-1] == Completed(text="first\n\nsecond")
+    assert read_recorded("steered_late")[-1] == Completed(text="first")  # it came after the turn
 
 
 def test_a_turn_that_the_program_began_by_itself_is_no_answer() -> None:
-    assert played("after_background") == [spent(10), WHO, spent(10), Completed(text="mine")]
-    assert played("background")[-1] == Completed(text="mine")
+    assert read_recorded("after_background") == [
+        build_usage(10),
+        WHO,
+        build_usage(10),
+        Completed(text="mine"),
+    ]
+    assert read_recorded("background")[-1] == Completed(text="mine")
 
 
 def test_helpers_in_the_background_belong_to_the_turn() -> None:
-    events = played("helper")
+    events = read_recorded("helper")
     assert [one for one in events if isinstance(one, ToolUse | TurnProgress | Completed)] == [
         ToolUse(name="Agent", detail="look"),
         ToolUse(name="Bash", detail="ls"),
@@ -160,7 +165,7 @@ def test_helpers_in_the_background_belong_to_the_turn() -> None:
     said = messages("helper")
     results = [one for one in said if one["type"] == "result"]
     held_back = [one for one in said if one["type"] != "result"] + results
-    assert events_of(held_back, make_uuid("helper"))[-1] == Completed(text="Wait.\n\nIt found it.")
+    assert read_events(held_back, make_uuid("helper"))[-1] == Completed(text="Wait.\n\nIt found it.")
 
 
 def test_what_is_unknown_is_kept_by_its_name() -> None:
@@ -249,7 +254,7 @@ def test_tokens_of_a_cache_count_as_read() -> None:
 
 def words(profile: PermissionProfile, *, root: bool = False, model: str | None = None) -> tuple[str, ...]:
     spec = SessionSpec(session_id="s", agent_id="a", address="@a", permission=profile, model=model)
-    return flags.command("/bin/claude", spec, ("--resume=x",), "/run/mcp.json", root=root)
+    return flags.build_command("/bin/claude", spec, ("--resume=x",), "/run/mcp.json", root=root)
 
 
 def test_a_profile_is_compiled_to_its_own_flags() -> None:
@@ -266,14 +271,14 @@ def test_a_profile_is_compiled_to_its_own_flags() -> None:
 
 
 def test_what_root_cannot_have_is_said() -> None:
-    assert PermissionProfile.TRUSTED not in flags.native_profiles(root=True)
-    assert set(flags.native_profiles(root=False)) == set(PermissionProfile)
-    assert any("root" in note for note in flags.notes(root=True))
-    assert not any("root" in note for note in flags.notes(root=False))
+    assert PermissionProfile.TRUSTED not in flags.list_native_profiles(root=True)
+    assert set(flags.list_native_profiles(root=False)) == set(PermissionProfile)
+    assert any("root" in note for note in flags.list_notes(root=True))
+    assert not any("root" in note for note in flags.list_notes(root=False))
 
 
 def test_the_token_is_in_no_file() -> None:
-    told = flags.mcp_servers(McpAccess(url="http://127.0.0.1:1/mcp", token="secret"))
+    told = flags.build_mcp_servers(McpAccess(url="http://127.0.0.1:1/mcp", token="secret"))
     assert b"secret" not in told
     assert b"${SCOUT_TOKEN}" in told
 

@@ -29,13 +29,13 @@ from scout.ports import (
 from tests.adapters.program_stage import (
     ProgramConformance,
     ProgramStage,
-    asked,
     codex_stage,
+    collect_rest,
     files_below,
-    of,
-    rest_of,
+    select_kind,
+    wait_for_request,
 )
-from tests.adapters.turns import Turn, collect, left_over, run_on, until
+from tests.adapters.turns import Turn, collect, list_left_over, run_on, until
 
 # The first to come here installs the program; once it is there, a test takes a second or two.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -81,14 +81,14 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ProgramStage[
             Accepted(pid=started.pid, pid_started=started.pid_started),
             Identified(native_ids=started.native_ids, model="gpt-5"),
         ]
-        assert of(ToolUse, events) == [ToolUse(name="scout_run/count", detail='{"word": "w"}')]
+        assert select_kind(ToolUse, events) == [ToolUse(name="scout_run/count", detail='{"word": "w"}')]
         spent = TurnUsage(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
         assert events[-2:] == [spent, Completed(text="noted")]
         assert (stage.door.words, stage.door.tokens) == (["w"], {"a-token"})
 
         again = await collect(codex, stage.turn("Go on. <<say still here>>", door=None))
-        assert of(Accepted, again) == of(Accepted, events)
-        assert of(TurnUsage, again)[0].prompt_tokens == 10  # of this turn alone
+        assert select_kind(Accepted, again) == select_kind(Accepted, events)
+        assert select_kind(TurnUsage, again)[0].prompt_tokens == 10  # of this turn alone
         assert any("Remember blue." in words for words in stage.heard)
 
         await codex.stop("ses_1")
@@ -98,8 +98,8 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ProgramStage[
         assert (cold.layer, cold.again) == (Layer.PROCESS, True)
         ids = started.native_ids
         resumed = await collect(codex, stage.turn("And now? <<say back>>", native_ids=ids))
-        assert of(Accepted, resumed) != of(Accepted, events)
-        assert of(Identified, resumed) == of(Identified, events)
+        assert select_kind(Accepted, resumed) != select_kind(Accepted, events)
+        assert select_kind(Identified, resumed) == select_kind(Identified, events)
         assert resumed[-1] == Completed(text="back")
         assert any("Remember blue." in words for words in stage.heard)
         opened = await codex.open(stage.turn("", native_ids=ids).spec)
@@ -121,7 +121,7 @@ def test_exactly_this_thread_or_none(stage: ProgramStage[Codex], loop: str) -> N
 
     async def main() -> None:
         one = stage.turn("Remember blue. <<say noted>>")
-        (identified,) = of(Identified, await collect(codex, one))
+        (identified,) = select_kind(Identified, await collect(codex, one))
         thread = identified.native_ids["thread"]
         other = stage.turn("", session="ses_2").spec
         for wanted, reason in ((thread, "it is open in another program"), ("nobody", "no such session")):
@@ -134,7 +134,7 @@ def test_exactly_this_thread_or_none(stage: ProgramStage[Codex], loop: str) -> N
         forked = stage.turn("Go on. <<say forked>>", session="ses_3", fork_of=thread)
         events = await collect(codex, forked)
         assert events[-1] == Completed(text="forked")
-        assert of(Identified, events)[0].native_ids["thread"] != thread
+        assert select_kind(Identified, events)[0].native_ids["thread"] != thread
         assert any("Remember blue." in words for words in stage.heard)
 
         await codex.stop("ses_1")
@@ -171,36 +171,36 @@ def test_a_person_allows_or_denies_also_after_a_restart(
 
     async def main() -> None:
         one = stage.turn(f"{outside(f'echo ran >> {made}')} <<say done>>")
-        needed, rest = await asked(before, one)
+        needed, rest = await wait_for_request(before, one)
         assert needed.kind is Asked.PERMISSION
         assert needed.question == "May it run this command outside its sandbox? It must be."
         assert needed.wish is not None
         assert f"echo ran >> {made}" in (needed.wish.command or "")
-        again, other = await asked(after, one)
+        again, other = await wait_for_request(after, one)
         assert again == needed
         assert not made.exists()
         assert await after.respond("ses_1", needed.request, HumanAnswer(allow=True))
         assert not await after.respond("ses_1", needed.request, HumanAnswer(allow=True))
         ended, same = await rest, await other
         assert ended[-1] == same[-1] == Completed(text="done")
-        assert of(RequestSettled, same) == [RequestSettled(request=needed.request)]
+        assert select_kind(RequestSettled, same) == [RequestSettled(request=needed.request)]
         assert made.read_text() == "ran\n"
 
         denied = stage.turn(f"{outside(f'echo ran >> {made}')} <<echo>>", door=None)
-        needed, rest = await asked(after, denied)
+        needed, rest = await wait_for_request(after, denied)
         assert await after.respond("ses_1", needed.request, HumanAnswer(allow=False))
-        (end,) = of(Completed, await rest)
+        (end,) = select_kind(Completed, await rest)
         assert "rejected by user" in end.text
         assert made.read_text() == "ran\n"
 
         options = [{"label": name, "description": name} for name in ("red", "green")]
         choice = {"id": "q", "header": "Colour", "question": "Which colour?", "options": options}
         question = f"<<tool request_user_input {json.dumps({'questions': [choice]})}>> <<echo>>"
-        needed, rest = await asked(after, stage.turn(question, door=None))
+        needed, rest = await wait_for_request(after, stage.turn(question, door=None))
         assert (needed.kind, needed.question) == (Asked.QUESTION, "Which colour?")
         assert needed.options == ("red", "green")
         assert await after.respond("ses_1", needed.request, HumanAnswer(allow=True, text="green"))
-        (end,) = of(Completed, await rest)
+        (end,) = select_kind(Completed, await rest)
         assert '"answers":["green"]' in end.text
         assert not await after.respond("ses_1", "7/0", HumanAnswer(allow=True))
         assert not await after.respond("ses_none", needed.request, HumanAnswer(allow=True))
@@ -219,7 +219,7 @@ def test_something_is_said_into_a_turn(stage: ProgramStage[Codex], loop: str) ->
             if isinstance(event, ToolUse):
                 break
         assert await codex.steer("ses_1", "Listen! <<say steered>>")
-        assert (await rest_of(stream))[-1] == Completed(text="steered")
+        assert (await collect_rest(stream))[-1] == Completed(text="steered")
         assert not await codex.steer("ses_1", "too late")
 
     run_on(loop, main())
@@ -241,7 +241,7 @@ def test_a_restart_in_the_middle_collects_the_same_result(stage: ProgramStage[Co
         events = await collect(after, Turn(replace(one.spec, door=None), one.prompt))
         assert isinstance(events[0], Accepted)
         assert events[-1] == Completed(text="done")
-        assert (await rest_of(before))[-1] == events[-1]
+        assert (await collect_rest(before))[-1] == events[-1]
         assert stage.door.words == ["once"]
         assert len([one for one in stage.model.log if "count" in str(one.calls)]) == 1
 
@@ -255,21 +255,21 @@ def test_a_program_that_is_killed_is_explained_and_followed_by_another(
 
     async def main() -> None:
         told = stage.turn("Remember blue. <<say noted>>")
-        ids = of(Identified, await collect(codex, told))[0].native_ids
+        ids = select_kind(Identified, await collect(codex, told))[0].native_ids
         one = stage.turn(f"{command('sleep 60')} <<say no>>")
         stream = codex.deliver(one.spec, one.prompt)
         async for event in stream:
             if isinstance(event, ToolUse):
                 break
-        os.kill(_program_of(tmp_path), signal.SIGKILL)
-        last = (await rest_of(stream))[-1]
+        os.kill(_find_program(tmp_path), signal.SIGKILL)
+        last = (await collect_rest(stream))[-1]
         assert isinstance(last, Failed)
         assert (last.layer, last.again) == (Layer.PROCESS, False)
         assert "exit 137" in last.reason
         assert last.log == str(stage.sessions / "ses_1" / "1" / "stderr")
         assert await codex.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         assert (await collect(codex, one))[-1] == last
-        await until(lambda: not left_over(tmp_path), 5)
+        await until(lambda: not list_left_over(tmp_path), 5)
 
         after = stage.turn("Go on. <<say back>>", native_ids=ids)
         assert (await collect(codex, after))[-1] == Completed(text="back")
@@ -284,11 +284,11 @@ def test_a_program_that_is_killed_is_explained_and_followed_by_another(
     run_on(loop, main())
 
 
-def _program_of(folder: Path) -> int:
+def _find_program(folder: Path) -> int:
     """The app server itself, not those who hold it."""
     (pid,) = (
         int(line.split()[0])
-        for line in left_over(folder)
+        for line in list_left_over(folder)
         if line.endswith("'app-server', '']") and "keeper" not in line and "'sh'" not in line
     )
     return pid
@@ -306,8 +306,8 @@ def test_an_interrupted_turn_takes_its_commands_along(
             if isinstance(event, ToolUse):
                 break
         assert await codex.interrupt("ses_1", one.prompt.delivery_id)
-        assert left_over(tmp_path) == []
-        last = (await rest_of(stream))[-1]
+        assert list_left_over(tmp_path) == []
+        last = (await collect_rest(stream))[-1]
         assert last == Failed(layer=Layer.SESSION, reason="interrupted")
         assert (await collect(stage.harness(), one))[-1] == last
         after = stage.turn("<<say back>>")

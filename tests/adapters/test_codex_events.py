@@ -11,7 +11,7 @@ import pytest
 from scout.adapters.codex import turn as rollout
 from scout.adapters.codex.events import CodexReader, read_failure
 from scout.adapters.codex.requests import answer_request, read_request
-from scout.adapters.persistent.rpc import is_call, message_of
+from scout.adapters.persistent.rpc import is_call, parse_message
 from scout.base.time import Time
 from scout.model import permission
 from scout.model.problems.session import Layer, Missing
@@ -37,11 +37,11 @@ TEN = TurnUsage(prompt_tokens=10, completion_tokens=10, model="gpt-5", estimated
 TWENTY = TurnUsage(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
 
 
-def lines_of(name: str) -> list[dict[str, Any]]:
-    return [message_of(line) for line in (DATA / f"{name}.jsonl").read_bytes().splitlines()]
+def read_lines(name: str) -> list[dict[str, Any]]:
+    return [parse_message(line) for line in (DATA / f"{name}.jsonl").read_bytes().splitlines()]
 
 
-def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
+def read_events(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
     """What is told, but for what has no meaning."""
     reader, told = CodexReader("dlv_1", "1", "gpt-5"), list[HarnessEvent | None]()
     for message in messages:
@@ -50,8 +50,8 @@ def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
     return [event for event in told if event is not None and not isinstance(event, Other)]
 
 
-def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **fields: Any) -> NeedsHuman:
-    made = permission.request_of(*wish, fields["question"]) if wish else None
+def build_need(request: str = "1/0", wish: tuple[str, object] | None = None, **fields: Any) -> NeedsHuman:
+    made = permission.build_request(*wish, fields["question"]) if wish else None
     return NeedsHuman(request=request, wish=made, **fields)
 
 
@@ -73,7 +73,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
             "command_approved",
             [
                 ToolUse(name="command", detail="true"),
-                needed(
+                build_need(
                     question="May it run this command outside its sandbox? It must.",
                     wish=("shell", {"command": "/bin/bash -lc true"}),
                 ),
@@ -86,7 +86,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
             "files_declined",
             [
                 ToolUse(name="edit", detail="/etc/scout.txt"),
-                needed(
+                build_need(
                     question="May it change these files?", wish=("apply_patch", "add /etc/scout.txt\nhello")
                 ),
                 RequestSettled(request="1/0"),
@@ -97,7 +97,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
         (
             "question",
             [
-                needed(question="Which colour?", kind=Asked.QUESTION, options=("red", "green")),
+                build_need(question="Which colour?", kind=Asked.QUESTION, options=("red", "green")),
                 RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text='{"answers":{"q1":{"answers":["green"]}}}'),
@@ -106,7 +106,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
         (
             "permissions",
             [
-                needed(
+                build_need(
                     question="May it have these permissions for this turn? To fetch it.",
                     wish=("permissions", {"network": {"enabled": True}}),
                 ),
@@ -119,7 +119,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
             "mcp_tool",
             [
                 ToolUse(name="x/poke", detail='{"a": "b"}'),
-                needed(question='Allow the x MCP server to run tool "poke"?', wish=("x", {"a": "b"})),
+                build_need(question='Allow the x MCP server to run tool "poke"?', wish=("x", {"a": "b"})),
                 RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
@@ -130,8 +130,8 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
     ],
 )
 def test_a_turn_is_told(name: str, expected: list[HarnessEvent]) -> None:
-    assert events_of(lines_of(name)) == expected
-    assert events_of(lines_of(name)) == expected
+    assert read_events(read_lines(name)) == expected
+    assert read_events(read_lines(name)) == expected
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_a_turn_is_told(name: str, expected: list[HarnessEvent]) -> None:
     ],
 )
 def test_a_turn_that_fails_says_why(name: str, end: HarnessEvent) -> None:
-    *_, progress, last = events_of(lines_of(name))
+    *_, progress, last = read_events(read_lines(name))
     assert isinstance(progress, TurnProgress)
     assert last == end
 
 
 def test_a_login_that_is_refused_is_for_a_person_to_mend() -> None:
-    last = events_of(lines_of("unauthorized"))[-1]
+    last = read_events(read_lines("unauthorized"))[-1]
     assert isinstance(last, Failed)
     assert (last.layer, last.missing) == (Layer.PROVIDER, Missing.LOGIN)
     assert last.reason.startswith("unexpected status 401 Unauthorized: no")
@@ -168,15 +168,15 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(("name", "seconds"), [("limit", 3600), ("limit_days", 360_000)])
 def test_a_usage_limit_says_until_when(name: str, seconds: int) -> None:
     """The words name a minute."""
-    messages = lines_of(name)
-    last = events_of(messages)[-1]
+    messages = read_lines(name)
+    last = read_events(messages)[-1]
     assert isinstance(last, Limited)
     assert last.until is not None
     recorded = messages[-1]["emittedAtMs"] / 1000
     assert -15 <= last.until / 1_000_000 - recorded - seconds <= 61
 
 
-def limited(message: str, resets: list[int], told_at: object) -> Time | None:
+def read_limit(message: str, resets: list[int], told_at: object) -> Time | None:
     end = read_failure({"message": message, "codexErrorInfo": "usageLimitExceeded"}, resets, told_at)
     assert isinstance(end, Limited)
     return end.until
@@ -185,24 +185,24 @@ def limited(message: str, resets: list[int], told_at: object) -> Time | None:
 @pytest.mark.usefixtures("utc")
 def test_the_end_of_a_limit_is_read_in_every_way_it_is_told() -> None:
     noon = 1_794_830_400_000  # 2026-11-16T12:00:00Z
-    assert str(limited("or try again at 11:30 AM.", [], noon)) == "2026-11-17T11:31:00.000Z"
-    assert str(limited("or try again at 12:30 PM.", [], noon)) == "2026-11-16T12:31:00.000Z"
-    assert str(limited("try again at Nov 2nd, 2026 9:05 AM.", [], noon)) == "2026-11-02T09:06:00.000Z"
-    assert str(limited("Later.", [noon // 1000, noon // 1000 + 60], noon)) == "2026-11-16T12:01:00.000Z"
-    assert limited("try again at Foo 2nd, 2026 9:05 AM.", [], noon) is None
-    assert limited("Try again later.", [], noon) is None
-    assert limited("or try again at 11:30 AM.", [], None) is None
+    assert str(read_limit("or try again at 11:30 AM.", [], noon)) == "2026-11-17T11:31:00.000Z"
+    assert str(read_limit("or try again at 12:30 PM.", [], noon)) == "2026-11-16T12:31:00.000Z"
+    assert str(read_limit("try again at Nov 2nd, 2026 9:05 AM.", [], noon)) == "2026-11-02T09:06:00.000Z"
+    assert str(read_limit("Later.", [noon // 1000, noon // 1000 + 60], noon)) == "2026-11-16T12:01:00.000Z"
+    assert read_limit("try again at Foo 2nd, 2026 9:05 AM.", [], noon) is None
+    assert read_limit("Try again later.", [], noon) is None
+    assert read_limit("or try again at 11:30 AM.", [], None) is None
 
 
 def test_windows_that_are_used_up_say_when_they_begin_again() -> None:
-    messages = lines_of("limit")
+    messages = read_lines("limit")
     windows = {
         "primary": {"usedPercent": 100, "resetsAt": 1_794_830_400},
         "secondary": {"usedPercent": 40, "resetsAt": 1_794_999_999},
     }
     told = {"method": "account/rateLimits/updated", "params": {"rateLimits": windows}}
     messages.insert(-1, told)
-    last = events_of(messages)[-1]
+    last = read_events(messages)[-1]
     assert isinstance(last, Limited)
     assert last.until == 1_794_830_400 * 1_000_000
 
@@ -210,7 +210,7 @@ def test_windows_that_are_used_up_say_when_they_begin_again() -> None:
 @pytest.mark.parametrize(
     ("error", "end"),
     [
-        ({}, Failed(layer=Layer.PROVIDER, reason="it failed without a word")),
+        ({}, Failed(layer=Layer.PROVIDER, reason="it failed without a message")),
         (
             {"message": "Missing environment variable: `K`.", "codexErrorInfo": "other"},
             Failed(layer=Layer.PROVIDER, reason="Missing environment variable: `K`.", missing=Missing.LOGIN),
@@ -227,7 +227,7 @@ def test_other_errors(error: dict[str, Any], end: HarnessEvent) -> None:
 
 def test_what_belongs_to_another_turn_or_is_unknown_is_kept_by_name() -> None:
     reader = CodexReader("dlv_1", "1")
-    first, *_, last = lines_of("tools")
+    first, *_, last = read_lines("tools")
     assert list(reader.read({"method": "some/thing"})) == [Other(kind="some/thing")]
     assert list(reader.read({"result": 1, "id": "another"})) == []
     assert list(reader.read({})) == []
@@ -248,8 +248,8 @@ def test_a_turn_that_is_not_begun_says_why() -> None:
 # -- what a person answers -----------------------------------------------------------------------------
 
 
-def request_of(name: str) -> dict[str, Any]:
-    return next(message for message in lines_of(name) if is_call(message))
+def find_request(name: str) -> dict[str, Any]:
+    return next(message for message in read_lines(name) if is_call(message))
 
 
 YES, NO = HumanAnswer(allow=True, text="green"), HumanAnswer(allow=False)
@@ -270,14 +270,14 @@ YES, NO = HumanAnswer(allow=True, text="green"), HumanAnswer(allow=False)
     ],
 )
 def test_an_answer_is_said_in_the_words_of_codex(name: str, answer: HumanAnswer, reply: object) -> None:
-    assert answer_request(request_of(name), answer) == reply
+    assert answer_request(find_request(name), answer) == reply
 
 
 def test_several_questions_have_a_line_each() -> None:
     questions = [{"id": name, "question": f"{name}?"} for name in ("a", "b", "c")]
     message = {"id": "x", "method": "item/tool/requestUserInput", "params": {"questions": questions}}
     question = read_request("2", message)
-    assert question == needed(
+    assert question == build_need(
         '2/"x"', question="1. a?\n2. b?\n3. c?", kind=Asked.QUESTION, detail="one line for each answer"
     )
     answers = answer_request(message, HumanAnswer(allow=True, text="one\ntwo"))["answers"]
@@ -292,12 +292,12 @@ def elicitation(properties: dict[str, Any], **params: Any) -> dict[str, Any]:
 def test_an_mcp_server_may_ask_for_one_thing() -> None:
     field = {"colour": {"type": "string", "enum": ["red", "green"]}}
     message = elicitation(field, message="Which?")
-    expected = needed("1/3", question="Which?", kind=Asked.QUESTION, options=("red", "green"))
+    expected = build_need("1/3", question="Which?", kind=Asked.QUESTION, options=("red", "green"))
     assert read_request("1", message) == expected
     assert answer_request(message, YES) == {"action": "accept", "content": {"colour": "green"}}
     assert read_request("1", elicitation({"a": {}, "b": {}})) is None
     link = elicitation({}, serverName="x", url="http://x/")
-    assert read_request("1", link) == needed("1/3", question="x asks", wish=("x", "http://x/"))
+    assert read_request("1", link) == build_need("1/3", question="x asks", wish=("x", "http://x/"))
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,10 @@ def test_the_token_goes_by_the_environment_and_nothing_else_does(tmp_path: Path)
         "PATH": "/bin",
     }
     given = spec(door=DOOR, environment={"SCOUT_URL": "http://x"})
-    made = flags.environment_of(given, ("EXTRA",), inherited)
+    made = flags.build_program_environment(given, ("EXTRA",), inherited)
     expected = {name: inherited[name] for name in ("CODEX_HOME", "OPENAI_API_KEY", "MY_KEY", "EXTRA", "PATH")}
     assert made == {**expected, "SCOUT_URL": "http://x", "SCOUT_TOKEN": "secret"}
-    assert "SCOUT_TOKEN" not in flags.environment_of(None, (), inherited)
+    assert "SCOUT_TOKEN" not in flags.build_program_environment(None, (), inherited)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,9 @@ def test_a_file_of_a_login_is_one(tmp_path: Path) -> None:
 
 
 def test_every_profile_is_a_sandbox_and_a_way_to_ask() -> None:
-    made = {profile: flags.thread_of(spec(permission=profile), Path("/w")) for profile in PermissionProfile}
+    made = {
+        profile: flags.build_thread(spec(permission=profile), Path("/w")) for profile in PermissionProfile
+    }
     assert {name: (one["sandbox"], one["approvalPolicy"]) for name, one in made.items()} == {
         PermissionProfile.OBSERVE: ("read-only", "never"),
         PermissionProfile.REVIEW: ("read-only", "on-request"),
@@ -115,7 +117,7 @@ def test_every_profile_is_a_sandbox_and_a_way_to_ask() -> None:
 
 
 def test_scout_is_an_mcp_server_of_the_thread_without_its_token() -> None:
-    made = flags.thread_of(spec(door=DOOR, model="gpt-6"), Path("/w"))
+    made = flags.build_thread(spec(door=DOOR, model="gpt-6"), Path("/w"))
     assert made["model"] == "gpt-6"
     assert made["config"]["mcp_servers.scout_run"] == {
         "url": DOOR.url,
@@ -131,7 +133,7 @@ def test_what_setup_wrote_is_off_in_a_thread_of_scout(tmp_path: Path) -> None:
         '[mcp_servers.scout]\ncommand = "/bin/scout"\nargs = ["mcp", "--host", "codex"]\n'
         '[mcp_servers.mine]\ncommand = "mine"\nargs = ["mcp", "--host", "elsewhere"]\n'
     )
-    made = flags.thread_of(spec(door=DOOR), Path("/w"), {"CODEX_HOME": str(tmp_path)})
+    made = flags.build_thread(spec(door=DOOR), Path("/w"), {"CODEX_HOME": str(tmp_path)})
     named = {key: value for key, value in made["config"].items() if key.startswith("mcp_servers")}
     assert named.pop("mcp_servers.scout_run")["url"] == DOOR.url
     assert named == {"mcp_servers.scout.enabled": False}

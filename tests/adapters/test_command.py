@@ -13,7 +13,7 @@ from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, TurnProgress, TurnUsage
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
 
@@ -34,7 +34,7 @@ class TestCommand(Conformance):
         return turn("", "sleep", "1000")
 
 
-def told(tmp_path: Path, one: Turn, limits: RunLimits = QUICK) -> list[HarnessEvent]:
+def play_turn(tmp_path: Path, one: Turn, limits: RunLimits = QUICK) -> list[HarnessEvent]:
     return run_on("asyncio", collect(Command(tmp_path / "sessions", limits), one))
 
 
@@ -42,7 +42,7 @@ def shell(script: str, body: str = "", **more: Any) -> Turn:
     return turn(body, "sh", "-c", script, **more)
 
 
-def failed(events: list[HarnessEvent]) -> Failed:
+def get_failure(events: list[HarnessEvent]) -> Failed:
     last = events[-1]
     assert isinstance(last, Failed)
     return last
@@ -50,7 +50,7 @@ def failed(events: list[HarnessEvent]) -> Failed:
 
 def test_a_turn_from_the_prompt_to_the_answer(tmp_path: Path) -> None:
     one = shell("cat; printf ' \\n\\n'; echo working >&2", text="what Scout says", body="what was asked")
-    events = told(tmp_path, one)
+    events = play_turn(tmp_path, one)
     assert isinstance(events[0], Accepted)
     assert events[0].pid is not None
     assert events[1:] == [
@@ -62,7 +62,7 @@ def test_a_turn_from_the_prompt_to_the_answer(tmp_path: Path) -> None:
 
 def test_the_files_of_a_run_are_the_users_alone(tmp_path: Path) -> None:
     one = shell("cat; umask >&2", "secret")
-    events = told(tmp_path, one)
+    events = play_turn(tmp_path, one)
     folder = tmp_path / "sessions" / one.spec.session_id / one.prompt.delivery_id
     modes = {file.name: file.stat().st_mode & 0o777 for file in (folder, *folder.iterdir())}
     del modes["work"], modes[folder.name]
@@ -87,16 +87,16 @@ def test_a_program_that_fails_says_how(tmp_path: Path, script: str, reason: str)
     one = shell(script)
     folder = tmp_path / "sessions" / one.spec.session_id / one.prompt.delivery_id
     log = str(folder / "stderr")
-    assert failed(told(tmp_path, one)) == Failed(layer=Layer.PROCESS, reason=reason, log=log)
+    assert get_failure(play_turn(tmp_path, one)) == Failed(layer=Layer.PROCESS, reason=reason, log=log)
 
 
 def test_a_program_that_is_not_there_is_named_before_anything_is_accepted(tmp_path: Path) -> None:
     one = turn("x", "no-such-program-here", "-v")
-    (only,) = told(tmp_path, one)
+    (only,) = play_turn(tmp_path, one)
     assert isinstance(only, Failed)
     assert (only.layer, only.again) == (Layer.PROCESS, False)
     assert "no-such-program-here" in only.reason
-    assert [command_line(one) for one in only.remedies] == [
+    assert [build_command_line(one) for one in only.remedies] == [
         """scout agent config --set 'command=["PROGRAM", "ARGUMENT"]' @tester"""
     ]
     found = run_on(
@@ -106,14 +106,14 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_accepted(tmp_pa
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
-    (only,) = told(tmp_path, turn("x", "cat", cwd=tmp_path / "gone"))
+    (only,) = play_turn(tmp_path, turn("x", "cat", cwd=tmp_path / "gone"))
     assert isinstance(only, Failed)
     assert str(tmp_path / "gone") in only.reason
 
 
 @pytest.mark.parametrize("words", [("printf", "nul\0"), ("cat", "x" * 300_000)], ids=["nul", "too long"])
 def test_words_that_no_system_takes_are_a_failure(tmp_path: Path, words: tuple[str, ...]) -> None:
-    (only,) = told(tmp_path, turn("x", *words))
+    (only,) = play_turn(tmp_path, turn("x", *words))
     assert isinstance(only, Failed)
     assert not only.again
 
@@ -126,7 +126,7 @@ def test_no_program_is_refused_at_the_start_with_the_command_that_sets_one(tmp_p
     assert isinstance(diagnostic, HarnessUnavailable)
     assert diagnostic.missing is Missing.BINARY
     assert [remedy.operation for remedy in diagnostic.remedies] == ["agent.config"]
-    assert isinstance(told(tmp_path, turn("x"))[0], Failed)
+    assert isinstance(play_turn(tmp_path, turn("x"))[0], Failed)
 
 
 def test_a_program_runs_in_its_directory_and_is_found_from_there(tmp_path: Path) -> None:
@@ -135,21 +135,21 @@ def test_a_program_runs_in_its_directory_and_is_found_from_there(tmp_path: Path)
     tool = here / "tool"
     tool.write_text('#!/bin/sh\npwd; echo "$1"')
     tool.chmod(0o700)
-    events = told(tmp_path, turn("x", "./tool", "-a 'b' \"c\" $d", cwd=here))
+    events = play_turn(tmp_path, turn("x", "./tool", "-a 'b' \"c\" $d", cwd=here))
     assert events[-1] == Completed(text=f"{here}\n-a 'b' \"c\" $d")
 
 
 def test_a_bare_word_is_a_program_and_not_a_word_of_the_shell(tmp_path: Path) -> None:
-    events = told(tmp_path, turn("x", "echo", "-n", "a\\tb"))
+    events = play_turn(tmp_path, turn("x", "echo", "-n", "a\\tb"))
     assert events[-1] == Completed(text="a\\tb")
-    assert "not found" in failed(told(tmp_path, turn("x", "eval", "echo hi"))).reason
+    assert "not found" in get_failure(play_turn(tmp_path, turn("x", "eval", "echo hi"))).reason
 
 
 def test_the_environment_is_an_allow_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SCOUT_HOME", "SECRET_KEY", "AWS_SESSION_TOKEN", "LC_NOTE", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, f"the broker's {name}")
     given = {"SCOUT_TOKEN": "for this run", "MULTI": "two\nlines"}
-    events = told(tmp_path, turn("x", "env", environment=given))
+    events = play_turn(tmp_path, turn("x", "env", environment=given))
     assert isinstance(events[-1], Completed)
     text = events[-1].text
     assert "SCOUT_TOKEN=for this run" in text
@@ -160,7 +160,7 @@ def test_the_environment_is_an_allow_list(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_bytes_that_are_no_text_do_not_stop_an_answer(tmp_path: Path) -> None:
-    assert told(tmp_path, shell(r"printf 'a\377b'"))[-1] == Completed(text="a\ufffdb")
+    assert play_turn(tmp_path, shell(r"printf 'a\377b'"))[-1] == Completed(text="a\ufffdb")
 
 
 def test_progress_comes_while_the_program_works(tmp_path: Path) -> None:
@@ -182,20 +182,20 @@ def test_progress_comes_while_the_program_works(tmp_path: Path) -> None:
 
 def test_a_prompt_of_256_kib_and_a_program_that_never_reads_it(tmp_path: Path) -> None:
     body = "ä" * (128 * 1024)
-    assert told(tmp_path, turn(body, "cat"))[-1] == Completed(text=body)
-    assert told(tmp_path, shell("echo done", body))[-1] == Completed(text="done")
+    assert play_turn(tmp_path, turn(body, "cat"))[-1] == Completed(text=body)
+    assert play_turn(tmp_path, shell("echo done", body))[-1] == Completed(text="done")
 
 
 def test_a_program_may_close_its_output_early(tmp_path: Path) -> None:
     done = tmp_path / "done"
-    events = told(tmp_path, shell(f"echo out; exec >&- 2>&-; sleep 0.05; touch {done}"))
+    events = play_turn(tmp_path, shell(f"echo out; exec >&- 2>&-; sleep 0.05; touch {done}"))
     assert events[-1] == Completed(text="out")
     assert done.exists()
 
 
 def test_a_pipe_inside_the_program_breaks_as_usual(tmp_path: Path) -> None:
     """Python ignores SIGPIPE; a program that inherited that would complain, or not end at all."""
-    events = told(tmp_path, shell("yes | head -n 1"))
+    events = play_turn(tmp_path, shell("yes | head -n 1"))
     assert events[-1] == Completed(text="y")
     assert not [event for event in events if isinstance(event, TurnProgress)]
 
@@ -204,20 +204,20 @@ def test_a_pipe_inside_the_program_breaks_as_usual(tmp_path: Path) -> None:
     "flood", ["yes", "yes | head -c 3000000 >&2; sleep 1000", "yes | head -c 3000000; sleep 1000"]
 )
 def test_too_much_output_ends_it(tmp_path: Path, flood: str) -> None:
-    last = failed(told(tmp_path, shell(flood), RunLimits(flood=50_000, log=50_000)))
+    last = get_failure(play_turn(tmp_path, shell(flood), RunLimits(flood=50_000, log=50_000)))
     assert last.layer is Layer.PROCESS
     assert last.reason.startswith("it wrote more than 50000 bytes to std")
 
 
 def test_the_beginning_of_too_long_an_answer_is_kept_and_where_the_rest_is(tmp_path: Path) -> None:
-    last = told(tmp_path, shell("yes | head -c 60000"), RunLimits(output=50_000))[-1]
+    last = play_turn(tmp_path, shell("yes | head -c 60000"), RunLimits(output=50_000))[-1]
     assert isinstance(last, Completed)
     assert last.text.startswith("y\ny\n" * 1000)
     assert "[The output has 60000 bytes. This is the beginning; the rest is in " in last.text
 
 
 def test_too_much_time_ends_it(tmp_path: Path) -> None:
-    last = failed(told(tmp_path, shell("sleep 1000"), RunLimits(seconds=0.1)))
+    last = get_failure(play_turn(tmp_path, shell("sleep 1000"), RunLimits(seconds=0.1)))
     assert (last.layer, last.reason) == (Layer.PROCESS, "it took longer than 0.1 s")
 
 
@@ -254,7 +254,7 @@ def test_a_stream_that_nobody_reads_any_more_does_not_end_the_run(tmp_path: Path
 def test_an_id_is_no_way_out_of_the_folder(tmp_path: Path) -> None:
     for session in ("../x", "..", "a/b", "", ".hidden", "a\0b"):
         with pytest.raises(ValueError, match="not an id"):
-            told(tmp_path, turn("x", "cat", session=session))
+            play_turn(tmp_path, turn("x", "cat", session=session))
 
 
 @pytest.mark.slow

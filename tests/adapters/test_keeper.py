@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import pytest
 
-from scout.adapters.persistent.keeper import JOURNAL, SOCKET, Keeper, command
-from tests.adapters.turns import left_over
+from scout.adapters.persistent.keeper import JOURNAL, SOCKET, Keeper, build_command
+from tests.adapters.turns import list_left_over
 
 ECHO = ["sed", "-u", "s/^/said /"]
 
@@ -166,14 +166,14 @@ def test_memory_has_a_limit(folder: Path) -> None:
     connection.close()
 
 
-def _kept(folder: Path, *program: str) -> "subprocess.Popen[bytes]":
-    words = command(folder, program, grace=600, memory=0)
+def _start_keeper(folder: Path, *program: str) -> "subprocess.Popen[bytes]":
+    words = build_command(folder, program, grace=600, memory=0)
     return subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     )
 
 
-def _seen(path: Path) -> str:
+def _wait_for_text(path: Path) -> str:
     until = time.monotonic() + 10
     while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < until:
         time.sleep(0.01)
@@ -183,8 +183,8 @@ def _seen(path: Path) -> str:
 @pytest.mark.parametrize("number", ["TERM", "HUP", "INT"])
 def test_a_signal_ends_it_and_its_program(folder: Path, number: str) -> None:
     began = folder / "began"
-    process = _kept(folder, "sh", "-c", f"echo >'{began}'; cat; exit 3")
-    _seen(began)
+    process = _start_keeper(folder, "sh", "-c", f"echo >'{began}'; cat; exit 3")
+    _wait_for_text(began)
     subprocess.run(["kill", f"-{number}", str(process.pid)], check=True)
     assert process.wait(10) == 3
     assert not (folder / SOCKET).exists()
@@ -195,6 +195,6 @@ def test_what_a_program_leaves_running_is_ended(folder: Path, how: str) -> None:
     """Also what went into a session of its own, whoever its parent was."""
     began = folder / "began"
     away = f'setsid sh -c \'trap "" HUP; echo >"{began}"; sleep 1000\' & sleep 1000 &'
-    process = _kept(folder, "sh", "-c", f"{away} until test -s '{began}'; do sleep 0.01; done; {how}")
+    process = _start_keeper(folder, "sh", "-c", f"{away} until test -s '{began}'; do sleep 0.01; done; {how}")
     assert process.wait(10) == (0 if how == "exit 0" else 137)
-    assert left_over(folder) == []
+    assert list_left_over(folder) == []

@@ -12,7 +12,7 @@ import pytest
 
 from scout.adapters.command import Command
 from scout.adapters.process import process_table
-from scout.adapters.process.process_table import ProcessId, family, is_alive, processes, send
+from scout.adapters.process.process_table import ProcessId, is_alive, list_family, list_processes, send_signal
 from scout.adapters.process.run import Run, RunLimits, RunState
 from scout.model.delivery import InspectResult
 from scout.ports import Accepted, Completed, Failed
@@ -33,7 +33,7 @@ def _pids(file: Path) -> list[int]:
 
 
 def _alive(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if (entry := processes().get(pid)) and not entry.zombie]
+    return [pid for pid in pids if (entry := list_processes().get(pid)) and not entry.zombie]
 
 
 def _folder(tmp_path: Path, one: Turn) -> Path:
@@ -163,7 +163,7 @@ def test_a_run_whose_process_is_gone_without_a_word_is_unknown_and_not_started_a
     ],
 )
 def test_what_the_files_of_a_run_say(tmp_path: Path, files: dict[str, str], state: RunState) -> None:
-    me, boot = processes()[os.getpid()].identity, process_table.boot()
+    me, boot = list_processes()[os.getpid()].identity, process_table.read_boot_id()
     pids = {
         "ours": f"{me.pid}\n{me.started}\n{boot}\n",
         "another start": f"{me.pid}\n1\n{boot}\n",
@@ -181,19 +181,19 @@ def test_a_process_is_its_pid_and_its_start(monkeypatch: pytest.MonkeyPatch) -> 
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as child:
         for proc in (True, False):
             monkeypatch.setattr(process_table, "_PROC", proc)
-            one = processes()[child.pid].identity
+            one = list_processes()[child.pid].identity
             assert is_alive(one)
-            assert family(one) == {one}
+            assert list_family(one) == {one}
             stranger = ProcessId(one.pid, "another time")
             assert not is_alive(stranger)
-            assert family(stranger) == set()
-            send(stranger, signal.SIGKILL)
+            assert list_family(stranger) == set()
+            send_signal(stranger, signal.SIGKILL)
             assert is_alive(one)
-        send(one, signal.SIGKILL)
+        send_signal(one, signal.SIGKILL)
         deadline = time.monotonic() + 5
         while is_alive(one) and time.monotonic() < deadline:
             pass
-        assert family(one) == set()  # a zombie is nobody
+        assert list_family(one) == set()  # a zombie is nobody
 
 
 def test_a_run_holds_no_file_of_its_broker(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_the_shell_and_python_agree_on_when_a_process_began(tmp_path: Path) -> N
         event = await anext(stream)
         assert isinstance(event, Accepted)
         assert event.pid is not None
-        entry = processes().get(event.pid)
+        entry = list_processes().get(event.pid)
         assert entry is not None
         assert entry.identity == (event.pid, event.pid_started)
         assert (entry.session, entry.group) == (event.pid, event.pid)

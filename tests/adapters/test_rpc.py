@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scout.adapters.persistent.pipe import Pipe, PipeLimits
-from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
+from scout.adapters.persistent.rpc import Rpc, RpcError, build_reply_tag, get_result, is_call, parse_message
 from scout.adapters.process.run import Launch
 from tests.adapters.turns import run_on, until
 
@@ -28,7 +28,7 @@ for line in sys.stdin:
 """
 
 
-async def begun(folder: Path) -> Pipe:
+async def begin_pipe(folder: Path) -> Pipe:
     program = folder / "program.py"
     program.write_text(PROGRAM)
     pipe = Pipe(folder / "ses" / "1")
@@ -37,23 +37,23 @@ async def begun(folder: Path) -> Pipe:
     return pipe
 
 
-def told(pipe: Pipe) -> list[dict[str, Any]]:
-    return [json.loads(one.text) for one in pipe.sent_lines()]
+def list_sent(pipe: Pipe) -> list[dict[str, Any]]:
+    return [json.loads(one.text) for one in pipe.read_sent_lines()]
 
 
-def heard(pipe: Pipe) -> list[Any]:
-    return [one["heard"] for line in pipe.read_lines() if "heard" in (one := message_of(line.text))]
+def list_heard(pipe: Pipe) -> list[Any]:
+    return [one["heard"] for line in pipe.read_lines() if "heard" in (one := parse_message(line.text))]
 
 
 def test_a_call_is_made_once_and_answered_again(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        pipe = await begun(tmp_path)
+        pipe = await begin_pipe(tmp_path)
         try:
             assert await Rpc(pipe).call("c1", "echo", {"a": 1}) == {"a": 1}
             after = Pipe(tmp_path / "ses" / "1")  # as after a restart of the broker
             assert await Rpc(after).call("c1", "echo", {"a": 2}) == {"a": 1}
             assert await Rpc(after, version=None).call("c2", "echo", None) is None
-            assert told(pipe) == [
+            assert list_sent(pipe) == [
                 {"jsonrpc": "2.0", "id": "c1", "method": "echo", "params": {"a": 1}},
                 {"id": "c2", "method": "echo", "params": None},
             ]
@@ -71,21 +71,21 @@ def test_a_call_is_made_once_and_answered_again(loop: str, tmp_path: Path) -> No
 
 def test_a_request_of_the_program_is_answered_once(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        pipe = await begun(tmp_path)
+        pipe = await begin_pipe(tmp_path)
         rpc = Rpc(pipe)
         try:
             await rpc.send("c1", "ask", {})
-            await until(lambda: any(is_call(message_of(line.text)) for line in pipe.read_lines()))
-            assert pipe.sent_at(tag_of_reply(0)) is None
+            await until(lambda: any(is_call(parse_message(line.text)) for line in pipe.read_lines()))
+            assert pipe.find_position(build_reply_tag(0)) is None
             assert await rpc.reply(0, {"yes": True})
-            assert pipe.sent_at(tag_of_reply(0)) is not None
+            assert pipe.find_position(build_reply_tag(0)) is not None
             assert not await rpc.reply(0, {"yes": False})
             assert not await rpc.refuse(0, "too late")
             assert await rpc.refuse("a b", "nobody does this")
             assert not await rpc.reply("a b", None)
             assert await rpc.notify("tick", {"n": 1})
-            await until(lambda: len(heard(pipe)) == 3)
-            assert heard(pipe) == [
+            await until(lambda: len(list_heard(pipe)) == 3)
+            assert list_heard(pipe) == [
                 {"jsonrpc": "2.0", "id": 0, "result": {"yes": True}},
                 {"jsonrpc": "2.0", "id": "a b", "error": {"code": -32601, "message": "nobody does this"}},
                 {"jsonrpc": "2.0", "method": "tick", "params": {"n": 1}},
@@ -98,7 +98,7 @@ def test_a_request_of_the_program_is_answered_once(loop: str, tmp_path: Path) ->
 
 def test_a_program_that_is_gone_says_so(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        pipe = await begun(tmp_path)
+        pipe = await begin_pipe(tmp_path)
         rpc = Rpc(pipe)
         with pytest.raises(RpcError, match="its program ended: exit 3"):
             await rpc.call("c1", "end", {})
@@ -113,19 +113,19 @@ def test_a_program_that_is_gone_says_so(loop: str, tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_messages_are_empty() -> None:
-    assert [message_of(line) for line in (b"", b"x", b"[1]", b'"a"', b"\xff", b'{"a": 1}')] == [
+    assert [parse_message(line) for line in (b"", b"x", b"[1]", b'"a"', b"\xff", b'{"a": 1}')] == [
         {}, {}, {}, {}, {}, {"a": 1},
     ]  # fmt: skip
-    assert result_of({"id": 1}) is None
+    assert get_result({"id": 1}) is None
     with pytest.raises(RpcError, match="refused"):
-        result_of({"error": {}})
+        get_result({"error": {}})
     with pytest.raises(RpcError, match="bad"):
-        result_of({"error": "bad"})
+        get_result({"error": "bad"})
 
 
 def test_calls_at_once_have_their_own_answers(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        pipe = await begun(tmp_path)
+        pipe = await begin_pipe(tmp_path)
         rpc = Rpc(pipe)
         try:
             calls = (rpc.call(f"c{number}", "echo", number) for number in range(20))

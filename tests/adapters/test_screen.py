@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.tmux.screen import asked, is_ready, lines_of, news, typed
+from scout.adapters.tmux.screen import find_new_lines, find_question, is_ready, sanitize, split_lines
 from scout.ports import Asked
 
 RECORDED = Path(__file__).parents[1] / "data" / "harness" / "tmux"
 
 
-def recorded(name: str) -> tuple[str, ...]:
-    return lines_of((RECORDED / f"{name}.txt").read_text())
+def read_screen(name: str) -> tuple[str, ...]:
+    return split_lines((RECORDED / f"{name}.txt").read_text())
 
 
 def test_the_permission_dialog_of_claude_code() -> None:
-    wish = asked(recorded("claude-2.1.325-permission"))
+    wish = find_question(read_screen("claude-2.1.325-permission"))
     assert wish is not None
     assert (wish.kind, wish.question) == (Asked.PERMISSION, "Do you want to proceed?")
     assert wish.detail.splitlines()[-2:] == ["Run shell command", "touch x; date"]
@@ -27,13 +27,13 @@ def test_the_permission_dialog_of_claude_code() -> None:
 
 
 def test_a_turn_of_claude_code_is_over_when_its_footer_is_back() -> None:
-    before, after = recorded("claude-2.1.325-idle"), recorded("claude-2.1.325-answered")
-    assert asked(before) is None
-    assert asked(after) is None
+    before, after = read_screen("claude-2.1.325-idle"), read_screen("claude-2.1.325-answered")
+    assert find_question(before) is None
+    assert find_question(after) is None
     assert is_ready(before, after)
-    assert not is_ready(before, recorded("claude-2.1.325-permission"))
+    assert not is_ready(before, read_screen("claude-2.1.325-permission"))
     prompt = "hello, this is a prompt that is long enough for the program to break it into two lines"
-    said = news(before, after, prompt)
+    said = find_new_lines(before, after, prompt)
     assert said.splitlines()[0] == "  Ran 1 shell command"
     assert "● it is done" in said
     assert "manual mode" not in said
@@ -60,7 +60,7 @@ def test_a_turn_of_claude_code_is_over_when_its_footer_is_back() -> None:
 def test_what_is_new_is_without_its_echo(
     before: tuple[str, ...], after: tuple[str, ...], prompt: str, said: str
 ) -> None:
-    assert news(before, after, prompt) == said
+    assert find_new_lines(before, after, prompt) == said
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_a_program_waits_for_input_as_it_did_before(
     ],
 )
 def test_what_only_looks_like_a_question_is_none(screen: tuple[str, ...]) -> None:
-    assert asked(screen) is None
+    assert find_question(screen) is None
 
 
 @pytest.mark.parametrize("line", ["Go on? [y/N]", "Go on (yes/no)?", "overwrite? [Y/n]: "])
 def test_yes_or_no_is_typed(line: str) -> None:
-    wish = asked(("before", line))
+    wish = find_question(("before", line))
     assert wish is not None
     assert wish.question == line.strip()
     assert wish.answer(True, "") == ("y", "Enter")
@@ -107,11 +107,11 @@ def test_yes_or_no_is_typed(line: str) -> None:
 
 
 def test_a_list_without_a_yes_is_a_question() -> None:
-    wish = asked(("Which colour?", "› 1. red", "  2. green", "", "enter to select"))
+    wish = find_question(("Which colour?", "› 1. red", "  2. green", "", "enter to select"))
     assert wish is not None
     assert (wish.kind, wish.question, wish.options) == (Asked.QUESTION, "Which colour?", ("red", "green"))
     assert wish.answer(True, "Green") == ("2",)
 
 
 def test_no_character_of_a_text_is_a_key() -> None:
-    assert typed("a\x1b[201~\x03\x7fb\tc\r\nd\re\x9b") == "a[201~b\tc\nd\ne"
+    assert sanitize("a\x1b[201~\x03\x7fb\tc\r\nd\re\x9b") == "a[201~b\tc\nd\ne"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.sinks.desktop import Desktop, program
-from scout.adapters.sinks.webhook import Webhook, signature
+from scout.adapters.sinks.desktop import Desktop, find_program
+from scout.adapters.sinks.webhook import Webhook, sign
 from scout.base.time import Time
 from scout.daemon.clock import SystemClock
 from scout.ports import Notice
-from tests.adapters.receiving import receiver, said, stand_in
+from tests.adapters.receiving import read_arguments, receiver, stand_in
 from tests.adapters.turns import LOOPS
 
 NOTICE = Notice(
@@ -26,21 +26,21 @@ def test_a_notice_is_shown_by_the_program_that_is_there(tmp_path: Path, loop: st
         runner.run(Desktop(stand_in(tmp_path)).tell(NOTICE))
     # Texts are arguments, whatever is in them: no shell and no option reads them.
     words = ["--urgency=critical", "--app-name=Scout", "--", "Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
-    assert said(tmp_path) == words
+    assert read_arguments(tmp_path) == words
     assert not (tmp_path / "x").exists()
 
 
 def test_the_other_program(tmp_path: Path) -> None:
     environ = stand_in(tmp_path, "osascript")
     asyncio.run(Desktop({**environ, "PATH": str(tmp_path)}).tell(NOTICE))
-    assert said(tmp_path, "osascript")[-2:] == ["Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
+    assert read_arguments(tmp_path, "osascript")[-2:] == ["Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
 
 
 def test_a_program_that_fails_or_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="exited with 3: it went wrong"):
         asyncio.run(Desktop(stand_in(tmp_path, code=3)).tell(NOTICE))
     nowhere = str(tmp_path / "nowhere")
-    assert program(nowhere) is None
+    assert find_program(nowhere) is None
     with pytest.raises(OSError, match="neither notify-send nor osascript"):
         asyncio.run(Desktop({"PATH": nowhere}).tell(NOTICE))
 
@@ -61,7 +61,7 @@ def test_a_webhook_is_signed_and_says_what_it_is() -> None:
     parts = dict(part.split("=") for part in headers["Scout-Signature"].split(","))
     expected = hmac.new(b"hush", parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
     assert parts["v1"] == expected
-    assert signature("another", int(parts["t"]), body) != headers["Scout-Signature"]
+    assert sign("another", int(parts["t"]), body) != headers["Scout-Signature"]
 
 
 @pytest.mark.parametrize("code", [302, 404, 500])

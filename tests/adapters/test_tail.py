@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.adapters.process.run import FileTail, last_line
+from scout.adapters.process.run import FileTail, read_last_line
 
 
 @given(
@@ -43,4 +43,4 @@ def test_a_flood_is_thinned_and_a_long_line_cut(tmp_path: Path) -> None:
 def test_the_last_line_that_says_something(tmp_path: Path, text: str, line: str) -> None:
     path = tmp_path / "log"
     path.write_text(text)
-    assert last_line(path) == line
+    assert read_last_line(path) == line

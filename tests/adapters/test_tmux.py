@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.tmux.adapter import Tmux
-from scout.adapters.tmux.pane import own_server
+from scout.adapters.tmux.pane import get_server
 from scout.adapters.tmux.watch import Pace
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
@@ -53,14 +53,14 @@ def _no_server_is_left(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[rep
     yield
     for folder in (tmp_path / "sessions").glob("*/pane"):
         asyncio.run(make(tmp_path).stop(folder.parent.name))
-    assert not Path(own_server(tmp_path / "sessions").address[-1]).exists()
+    assert not Path(get_server(tmp_path / "sessions").address[-1]).exists()
 
 
 def make(folder: Path) -> Tmux:
     return Tmux(folder / "sessions", environment=("SCOUT_TEST_*",), pace=QUICK)
 
 
-def said(body: str, session: str = "") -> Turn:
+def build_turn(body: str, session: str = "") -> Turn:
     named: dict[str, Any] = {"session": session} if session else {}
     return turn(body, *TALKER, **named)
 
@@ -70,23 +70,23 @@ class TestTmux(Conformance):
         return make(folder)
 
     def answering(self, body: str) -> Turn:
-        return said(body)
+        return build_turn(body)
 
     def failing(self) -> Turn:
-        return said("!die it broke")
+        return build_turn("!die it broke")
 
     def hanging(self) -> Turn:
-        return said("!hang")
+        return build_turn("!hang")
 
 
 def test_turns_follow_each_other_in_one_pane(tmp_path: Path) -> None:
     async def main() -> None:
         harness, session = make(tmp_path), "ses_pane"
-        one = said("first", session)
+        one = build_turn("first", session)
         events = await collect(harness, one)
         assert isinstance(events[0], Accepted)
         assert events[-2:] == [TurnUsage(prompt_tokens=2, completion_tokens=2), Completed(text="first")]
-        assert (await collect(harness, said("second\n\n  in three lines", session)))[-1] == Completed(
+        assert (await collect(harness, build_turn("second\n\n  in three lines", session)))[-1] == Completed(
             text="second\n\n  in three lines"
         )
         assert await harness.is_warm(session)
@@ -104,14 +104,14 @@ def test_turns_follow_each_other_in_one_pane(tmp_path: Path) -> None:
 def test_no_text_leaves_its_paste(tmp_path: Path) -> None:
     """Keys of a terminal inside of a message are no keys."""
     body = "one\x1b[201~\r!die at once\x03"
-    assert run_on("asyncio", collect(make(tmp_path), said(body)))[-1] == Completed(
+    assert run_on("asyncio", collect(make(tmp_path), build_turn(body)))[-1] == Completed(
         text="one[201~\n!die at once"
     )
 
 
 def test_a_question_on_the_screen_needs_a_person_whose_answer_is_typed(tmp_path: Path) -> None:
     async def asks(body: str, answer: HumanAnswer) -> tuple[NeedsHuman, str]:
-        one = said(body)
+        one = build_turn(body)
         harness = make(tmp_path)
         found: list[NeedsHuman] = []
         async for event in harness.deliver(one.spec, one.prompt):
@@ -142,7 +142,7 @@ def test_a_question_on_the_screen_needs_a_person_whose_answer_is_typed(tmp_path:
 
 def test_another_broker_goes_on_with_a_turn_and_its_question(tmp_path: Path) -> None:
     async def main() -> None:
-        one, before = said("!may"), make(tmp_path)
+        one, before = build_turn("!may"), make(tmp_path)
         async for event in before.deliver(one.spec, one.prompt):
             if isinstance(event, NeedsHuman):
                 break
@@ -168,14 +168,14 @@ def test_the_credential_is_in_the_environment_and_in_no_argument_or_file(
     monkeypatch.setenv("OTHER_SECRET", "no")
 
     async def main() -> None:
-        harness, one = make(tmp_path), said("!env SCOUT_TOKEN", "ses_env")
+        harness, one = make(tmp_path), build_turn("!env SCOUT_TOKEN", "ses_env")
         spec = replace(one.spec, environment={"SCOUT_TOKEN": "sct_it's secret"})
         event, rest = await first(harness, Turn(spec, one.prompt))
         assert isinstance(event, Accepted)
         assert processes_with("sct_it's") == []
         assert (await rest)[-1] == Completed(text="sct_it's secret []")
         for name, value in (("SCOUT_TEST_MORE", "allowed"), ("OTHER_SECRET", "None")):
-            ended = (await collect(harness, said(f"!env {name}", "ses_env")))[-1]
+            ended = (await collect(harness, build_turn(f"!env {name}", "ses_env")))[-1]
             assert ended == Completed(text=f"{value} []")
         folder = tmp_path / "sessions" / "ses_env" / "pane"
         assert not (folder / "env").exists()
@@ -186,13 +186,13 @@ def test_the_credential_is_in_the_environment_and_in_no_argument_or_file(
 
 def test_a_program_that_is_over_is_not_begun_again_behind_its_users_back(tmp_path: Path) -> None:
     async def main() -> None:
-        harness, one = make(tmp_path), said("!die the end", "ses_over")
+        harness, one = make(tmp_path), build_turn("!die the end", "ses_over")
         ended = (await collect(harness, one))[-1]
         assert ended == Failed(layer=Layer.PROCESS, reason="exit 3: the end")
-        later = (await collect(harness, said("hello?", "ses_over")))[-1]
+        later = (await collect(harness, build_turn("hello?", "ses_over")))[-1]
         assert isinstance(later, Failed)
         assert (later.layer, later.again) == (Layer.SESSION, False)
-        assert "its program is over, and cannot be resumed" in later.reason
+        assert "its program has ended and cannot be resumed" in later.reason
 
     run_on("asyncio", main())
 

@@ -11,7 +11,7 @@ import uvloop
 
 from scout.ports import Harness, HarnessEvent, Prompt, SessionSpec
 
-__all__ = ["LOOPS", "Turn", "begin", "collect", "first", "left_over", "run_on", "turn", "until"]
+__all__ = ["LOOPS", "Turn", "begin", "collect", "first", "list_left_over", "run_on", "turn", "until"]
 
 T = TypeVar("T")
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
@@ -75,10 +75,10 @@ _OTHERS = set[str]()  # children that nobody had reaped before the test began: n
 def begin(folder: Path) -> None:
     """A test begins; what is left over from here on is its own."""
     _OTHERS.clear()
-    _OTHERS.update(left_over(folder))
+    _OTHERS.update(list_left_over(folder))
 
 
-def left_over(folder: Path) -> list[str]:
+def list_left_over(folder: Path) -> list[str]:
     """Processes that work below a folder or were told of it, and children that nobody reaped."""
     found = [line for entry in Path("/proc").glob("[0-9]*") if (line := _belongs(entry, str(folder)))]
     return [line for line in found if line not in _OTHERS]

@@ -43,7 +43,7 @@ async def end(stage: Served, token: str, how: str) -> None:
         await housekeeping.tidy(stage.rig.broker)
 
 
-async def token_of(stage: Served, name: str) -> str:
+async def create_token(stage: Served, name: str) -> str:
     minted = await stage.rig.operator(CreateToken(kind=TokenKind.AGENT, agent=f"@{name}", expires_in=600))
     return minted.secret
 
@@ -55,7 +55,7 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
     async def play(stage: Served) -> None:
         await online_agent(stage.rig, "waits")
         await online_agent(stage.rig, "other")
-        token = await token_of(stage, "waits")
+        token = await create_token(stage, "waits")
         seat = await stage.rig.scout(token)
         asked = await seat.call(MakeAsk(to="@other", body="go"))
         calls = {
@@ -70,7 +70,7 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
         reply = await asyncio.wait_for(waiting, 10)
         assert (reply.status_code, reply.json()["code"]) == (401, "unauthenticated")
         await stage.rig.operator(Send(to="@waits", body="for whoever is there"))
-        fresh = await stage.rig.scout(await token_of(stage, "waits"))
+        fresh = await stage.rig.scout(await create_token(stage, "waits"))
         (item,) = (await fresh.call(ListInbox())).items
         assert item.delivery is not None
         assert item.delivery.state is DeliveryState.PENDING

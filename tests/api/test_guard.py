@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from scout.api.guard import Guard, header_values
+from scout.api.guard import Guard, read_headers
 from scout.base.refusal import BadRequest, Refused
 from scout.model.problems.request import Forbidden
 
@@ -13,7 +13,7 @@ UNIX = ("/tmp/scout.sock", None)
 def check(headers: dict[str, str], server: tuple[str, int | None] = TCP, hosts: tuple[str, ...] = ()) -> None:
     pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     scope: dict[str, Any] = {"headers": pairs, "server": server}
-    Guard(hosts).check(scope, header_values(scope))
+    Guard(hosts).check(scope, read_headers(scope))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_what_was_let_through_is_not_let_through_elsewhere() -> None:
 def test_a_header_that_decides_is_given_once() -> None:
     twice = [(b"authorization", b"Bearer a"), (b"authorization", b"Bearer b")]
     with pytest.raises(Refused) as refused:
-        header_values({"headers": twice})
+        read_headers({"headers": twice})
     assert isinstance(refused.value.diagnostic, BadRequest)
-    assert header_values({"headers": [(b"accept", b"a"), (b"accept", b"b")]}) == {b"accept": b"b"}
+    assert read_headers({"headers": [(b"accept", b"a"), (b"accept", b"b")]}) == {b"accept": b"b"}

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from scout.api.docs_page import page
-from scout.api.openapi import document
+from scout.api.docs_page import build_page
+from scout.api.openapi import build_document
 from scout.protocol.operations import REQUESTS
 from tests.daemon.daemons import Daemon, daemon
 
-DOCUMENT = document("0")
+DOCUMENT = build_document("0")
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
     for path, methods in DOCUMENT["paths"].items()
@@ -22,7 +22,7 @@ OPERATIONS = {
 }
 
 
-def resolved(reference: str) -> Any:
+def resolve_reference(reference: str) -> Any:
     found: Any = DOCUMENT
     for part in reference.removeprefix("#/").split("/"):
         found = found[part]
@@ -40,7 +40,7 @@ def test_every_operation_is_described() -> None:
 def test_every_reference_leads_somewhere() -> None:
     text = json.dumps(DOCUMENT)
     for reference in set(re.findall(r'"\$ref": "([^"]+)"', text)):
-        assert resolved(reference), reference
+        assert resolve_reference(reference), reference
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in DOCUMENT["components"]["schemas"])
 
 
@@ -68,7 +68,7 @@ def test_an_answer_shows_the_names_of_other_integrations_too() -> None:
 
 
 def test_the_page_lists_every_operation() -> None:
-    text = page("0").body.decode()
+    text = build_page("0").body.decode()
     assert [name for name in OPERATIONS if f"<code>{name}</code>" not in text] == []
 
 
@@ -95,9 +95,11 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(320)
 def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
-    done, log = _tried(tmp_path / "first")
+    done, log = _run_schemathesis(tmp_path / "first")
     if done.returncode != 0 and "FAILURES" not in done.stdout:
-        done, log = _tried(tmp_path / "second")  # the tool itself stumbled, without a word against the daemon
+        done, log = _run_schemathesis(
+            tmp_path / "second"
+        )  # the tool itself stumbled, without a word against the daemon
     if done.returncode != 0:
         pytest.fail(
             f"{done.stdout[:6000]}\n…\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}\n{log[-3000:]}",
@@ -106,7 +108,7 @@ def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
     assert "ERROR" not in log
 
 
-def _tried(folder: Path) -> tuple[subprocess.CompletedProcess[str], str]:
+def _run_schemathesis(folder: Path) -> tuple[subprocess.CompletedProcess[str], str]:
     """What the tool says about a daemon of its own, and what that daemon wrote.
 
     503 is how Scout says that a target is offline: documented, and never a fault. `watch` never ends.

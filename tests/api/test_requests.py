@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.api.asgi import Gone
-from scout.api.requests import WrongMedia, body_of, read
+from scout.api.requests import WrongMedia, read, read_body
 from scout.api.routes import Routes
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
@@ -21,7 +21,7 @@ def got(path: str, query: bytes = b"") -> Request[Any]:
     return read(ROUTES.find("GET", path.encode()), query, b"", None)
 
 
-def posted(
+def read_post(
     path: str, body: bytes, key: bytes | None = None, method: str = "POST", query: bytes = b""
 ) -> Request[Any]:
     return read(ROUTES.find(method, path.encode()), query, body, key)
@@ -47,30 +47,32 @@ def test_path_and_query_are_read_as_the_fields_want_them() -> None:
 
 
 def test_a_body_is_read_with_what_the_path_says() -> None:
-    assert posted("/v1/agents/arc", b'{"config":{"a":1}}', method="PATCH") == agents.ConfigureAgent(
+    assert read_post("/v1/agents/arc", b'{"config":{"a":1}}', method="PATCH") == agents.ConfigureAgent(
         address="arc", config={"a": 1}
     )
-    assert posted("/v1/endpoints/ep_1", b"", method="DELETE") == endpoints.RemoveEndpoint(endpoint_id="ep_1")
+    assert read_post("/v1/endpoints/ep_1", b"", method="DELETE") == endpoints.RemoveEndpoint(
+        endpoint_id="ep_1"
+    )
 
 
 def test_names_of_other_integrations_are_read() -> None:
-    assert posted("/v1/agents", b'{"definitionId":"arc","harnessType":"echo","projectPath":"/src"}') == (
+    assert read_post("/v1/agents", b'{"definitionId":"arc","harnessType":"echo","projectPath":"/src"}') == (
         agents.RegisterAgent(definition_id="arc", harness="echo", project_root="/src")
     )
     assert got("/v1/agents", b"projectPath=/src") == agents.Who(project_root="/src")
-    told = refusal(posted, "/v1/agents", b'{"definitionId":"arc","harnessType":"echo","harness":"x"}')
-    assert "one thing" in told.problem
+    told = refusal(read_post, "/v1/agents", b'{"definitionId":"arc","harnessType":"echo","harness":"x"}')
+    assert "the same field" in told.problem
 
 
 def test_the_key_may_stand_in_the_header() -> None:
     body = b'{"to":"arc","body":"x"}'
-    assert posted("/v1/messages", body, b"k") == talk.Send(to="arc", body="x", idempotency_key="k")
+    assert read_post("/v1/messages", body, b"k") == talk.Send(to="arc", body="x", idempotency_key="k")
     with_key = b'{"to":"arc","body":"x","idempotencyKey":"k"}'
-    assert posted("/v1/messages", with_key, b"k") == posted("/v1/messages", with_key)
-    assert refusal(posted, "/v1/messages", with_key, b"other").field == "idempotencyKey"
-    assert refusal(posted, "/v1/messages", body, b"k" * 201).field == "Idempotency-Key"
-    assert refusal(posted, "/v1/messages", body, b"").field == "Idempotency-Key"
-    assert isinstance(posted("/v1/endpoints/ep_1/heartbeat", b"", b"k"), endpoints.Heartbeat)
+    assert read_post("/v1/messages", with_key, b"k") == read_post("/v1/messages", with_key)
+    assert refusal(read_post, "/v1/messages", with_key, b"other").field == "idempotencyKey"
+    assert refusal(read_post, "/v1/messages", body, b"k" * 201).field == "Idempotency-Key"
+    assert refusal(read_post, "/v1/messages", body, b"").field == "Idempotency-Key"
+    assert isinstance(read_post("/v1/endpoints/ep_1/heartbeat", b"", b"k"), endpoints.Heartbeat)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_a_bad_query_is_refused_by_name(query: bytes, field: str) -> None:
 
 def test_what_the_path_says_is_not_said_again() -> None:
     assert refusal(got, "/v1/agents/arc", b"address=other").problem == "'address' is part of the path"
-    assert refusal(posted, "/v1/agents/arc/retire", b'{"address":"other"}').field == "address"
+    assert refusal(read_post, "/v1/agents/arc/retire", b'{"address":"other"}').field == "address"
 
 
 @pytest.mark.parametrize("wait", [b"nan", b"inf", b"-1", b"1e999"])
@@ -127,21 +129,21 @@ def test_a_wait_is_a_number_of_seconds(wait: bytes) -> None:
     ],
 )
 def test_a_bad_body_is_refused(body: bytes) -> None:
-    assert refusal(posted, "/v1/messages", body).code == "bad_request"
+    assert refusal(read_post, "/v1/messages", body).code == "bad_request"
 
 
 def test_backslash_u_zero_as_text_is_only_text() -> None:
-    assert posted("/v1/messages", b'{"to":"a","body":"\\\\u0000"}') == talk.Send(to="a", body="\\u0000")
+    assert read_post("/v1/messages", b'{"to":"a","body":"\\\\u0000"}') == talk.Send(to="a", body="\\u0000")
 
 
 @pytest.mark.rows("R4.2-4")
 def test_an_unknown_field_is_refused_with_the_nearest() -> None:
-    told = refusal(posted, "/v1/messages", b'{"to":"a","bdy":"x"}')
+    told = refusal(read_post, "/v1/messages", b'{"to":"a","bdy":"x"}')
     assert (told.field, told.candidates[0].address) == ("bdy", "body")
 
 
 def test_a_body_takes_no_query() -> None:
-    assert refusal(posted, "/v1/messages", b"{}", query=b"to=arc").field == "to"
+    assert refusal(read_post, "/v1/messages", b"{}", query=b"to=arc").field == "to"
 
 
 @pytest.mark.rows("R7-8")
@@ -167,7 +169,7 @@ async def _body(
     async def receive() -> dict[str, Any]:
         return messages.pop(0)
 
-    return await body_of(receive, headers or {}, limit)
+    return await read_body(receive, headers or {}, limit)
 
 
 def test_a_body_is_gathered_up_to_its_limit() -> None:

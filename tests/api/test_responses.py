@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scout.api.responses import encoded, internal, problem, problem_document
+from scout.api.responses import build_internal_error, build_problem, build_problem_document, encode_result
 from scout.base.refusal import BadRequest, Diagnostic, Remedy
 from scout.model.events.envelope import Changed
 from scout.model.problems.diagnostics import ALL
@@ -14,14 +14,14 @@ from scout.protocol.request import Page
 from tests.model.samples import a_flight, an_agent, an_ask
 
 
-def sent(result: object) -> Any:
-    return json.loads(encoded(result))
+def encode_sent(result: object) -> Any:
+    return json.loads(encode_result(result))
 
 
 def test_a_record_is_sent_with_the_names_of_other_integrations() -> None:
-    flight = sent(a_flight())
+    flight = encode_sent(a_flight())
     assert (flight["flightId"], flight["status"]) == (flight["id"], flight["state"])
-    ask = sent(an_ask())
+    ask = encode_sent(an_ask())
     assert ask["invocationId"] == ask["askId"] == ask["id"]
 
 
@@ -36,7 +36,7 @@ def test_so_are_the_records_of_a_page() -> None:
         minimal="arc",
         label="arc",
     )
-    page = sent(Page(items=(view,)))
+    page = encode_sent(Page(items=(view,)))
     assert page["next"] is None
     (item,) = page["items"]
     assert item["agentId"] == item["id"]
@@ -46,20 +46,27 @@ def test_so_are_the_records_of_a_page() -> None:
 
 
 def test_so_are_the_records_inside_an_event() -> None:
-    payload = sent(Changed(record=a_flight(), move="start"))
+    payload = encode_sent(Changed(record=a_flight(), move="start"))
     assert payload["record"]["flightId"] == payload["record"]["id"]
     assert payload["move"] == "start"
 
 
 def test_a_status_says_exactly_what_it_says() -> None:
     status = Status(url="u", socket="s", pid=1, version="0", node="n", home="h")
-    assert sent(status) == {"url": "u", "socket": "s", "pid": 1, "version": "0", "node": "n", "home": "h"}
+    assert encode_sent(status) == {
+        "url": "u",
+        "socket": "s",
+        "pid": 1,
+        "version": "0",
+        "node": "n",
+        "home": "h",
+    }
 
 
 @pytest.mark.rows("R3.5-4")
 def test_a_refusal_is_a_problem_document() -> None:
     remedy = Remedy(operation="show", parameters={"address": "arc main"}, why="look")
-    answer = problem(NotFound(noun="agent", id="arx", remedies=(remedy,)))
+    answer = build_problem(NotFound(noun="agent", id="arx", remedies=(remedy,)))
     document = json.loads(answer.body)
     assert dict(answer.headers)[b"content-type"] == b"application/problem+json"
     assert (answer.status, document["status"]) == (404, 404)
@@ -78,7 +85,9 @@ def test_a_refusal_is_a_problem_document() -> None:
 
 
 def test_a_remedy_that_is_no_command_is_shown_without_one() -> None:
-    document = problem_document(BadRequest(problem="x", remedies=(Remedy(operation="none", parameters={}),)))
+    document = build_problem_document(
+        BadRequest(problem="x", remedies=(Remedy(operation="none", parameters={}),))
+    )
     assert "command" not in document["remedies"][0]
 
 
@@ -98,10 +107,10 @@ def test_no_fact_hides_a_field_of_the_problem(kind: type[Diagnostic]) -> None:
     ],
 )
 def test_headers_say_what_a_client_can_use(diagnostic: Diagnostic, header: bytes, value: bytes) -> None:
-    assert dict(problem(diagnostic).headers)[header] == value
+    assert dict(build_problem(diagnostic).headers)[header] == value
 
 
 def test_a_fault_says_where_to_look_and_nothing_else() -> None:
-    answer = internal("err_1")
+    answer = build_internal_error("err_1")
     document = json.loads(answer.body)
     assert (answer.status, document["code"], document["reference"]) == (500, "internal", "err_1")

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from scout.api.routes import Routes, WrongMethod, route_of
+from scout.api.routes import Routes, WrongMethod, build_route
 from scout.base.refusal import Refused
 from scout.model.problems.request import NotFound
 from scout.protocol import agents, asks, inbox, talk
@@ -13,7 +13,7 @@ ROUTES = Routes()
 @pytest.mark.rows("R4.2-2")
 @pytest.mark.parametrize("request_type", REQUESTS, ids=lambda request: request.operation)
 def test_every_operation_has_a_route_that_finds_it(request_type: type) -> None:
-    route = route_of(request_type)
+    route = build_route(request_type)
     path = route.template
     for name in route.inside:
         path = path.replace(f"{{{name}}}", "x%2Fy")
@@ -64,12 +64,12 @@ def test_another_method_names_those_that_work() -> None:
 
 
 def test_a_route_knows_what_its_fields_hold() -> None:
-    assert route_of(asks.GetFlight).floats == ("wait",)
-    assert route_of(asks.GetFlight).integers == ("seen",)
-    assert route_of(inbox.AckInbox).lists == {"deliveryIds"}
-    assert route_of(agents.ConfigureAgent).objects == ("config",)
-    assert route_of(talk.PutBlob).limit > 10 * 1024 * 1024 * 4 / 3
-    assert route_of(talk.Send).limit == 1024 * 1024
+    assert build_route(asks.GetFlight).floats == ("wait",)
+    assert build_route(asks.GetFlight).integers == ("seen",)
+    assert build_route(inbox.AckInbox).lists == {"deliveryIds"}
+    assert build_route(agents.ConfigureAgent).objects == ("config",)
+    assert build_route(talk.PutBlob).limit > 10 * 1024 * 1024 * 4 / 3
+    assert build_route(talk.Send).limit == 1024 * 1024
 
 
 def test_no_two_operations_share_a_route() -> None:

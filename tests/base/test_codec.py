@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.codec import allowed_words, decode, encode, plain, render, schema, stored
+from scout.base.codec import allowed_words, build_schema, decode, encode, encode_for_store, render, to_plain
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.base.time import Time
@@ -35,12 +35,14 @@ THING = Thing(name=Name("nail"), seen_at=Time(1_500_000), parts=(Thing(name=Name
 @pytest.mark.rows("R0-8", "R0-9")
 def test_sent_times_are_text_and_stored_times_are_microseconds() -> None:
     assert b'"seenAt":"1970-01-01T00:00:01.500Z"' in encode(THING)
-    assert b'"seenAt":1500000' in stored(THING)
+    assert b'"seenAt":1500000' in encode_for_store(THING)
     assert b'"name":"nail"' in encode(THING)
-    assert b'"name":"nail"' in stored(THING)
+    assert b'"name":"nail"' in encode_for_store(THING)
 
 
-@pytest.mark.parametrize("data", [encode(THING), encode(THING).decode(), stored(THING), plain(THING)])
+@pytest.mark.parametrize(
+    "data", [encode(THING), encode(THING).decode(), encode_for_store(THING), to_plain(THING)]
+)
 def test_each_form_is_read_back(data: object) -> None:
     read = decode(data, Thing)
     assert read == THING
@@ -106,7 +108,7 @@ def test_a_diagnostic_shows_code_and_sentence_before_the_facts() -> None:
 
 
 def test_the_schema_of_a_record_names_its_own_types() -> None:
-    whole = schema([Thing])
+    whole = build_schema([Thing])
     assert whole["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     thing = whole["$defs"]["Thing"]
     assert thing["properties"]["seenAt"] == {"type": "string", "format": "date-time"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typeid import TypeID
 
-from scout.base.ids import derived, mint, prefix_of, series
+from scout.base.ids import derive_id, make_id_series, mint, parse_prefix
 from scout.base.refusal import BadRequest, Refused
 
 MILLISECONDS = st.integers(0, 2**48 - 1)
@@ -43,7 +43,7 @@ def test_ids_sort_by_the_time_they_were_made(one: int, other: int, chance: bytes
 @pytest.mark.rows("R0-2")
 @given(MILLISECONDS, ENTROPY)
 def test_ids_of_one_moment_are_in_order_and_differ_early(milliseconds: int, entropy: bytes) -> None:
-    texts = list(series(milliseconds, entropy))
+    texts = list(make_id_series(milliseconds, entropy))
     assert texts == sorted(texts)
     assert len({text[:13] for text in texts}) == len(texts) == 1024
     for text in (texts[0], texts[-1]):
@@ -68,27 +68,27 @@ def test_minting_refuses_a_time_or_chance_that_does_not_fit(milliseconds: int, e
 
 @given(PREFIXES, st.lists(st.text(), max_size=4))
 def test_a_derived_id_is_the_same_everywhere(prefix: str, parts: list[str]) -> None:
-    text = derived(prefix, *parts)
-    assert text == derived(prefix, *parts)
+    text = derive_id(prefix, *parts)
+    assert text == derive_id(prefix, *parts)
     number = _uuid(text)
     assert (number.version, number.variant) == (8, uuid.RFC_4122)
 
 
 def test_a_derived_id_never_changes_between_versions() -> None:
-    assert derived("cnv", "dm", "a", "b") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
+    assert derive_id("cnv", "dm", "a", "b") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
 
 
 def test_parts_are_kept_apart() -> None:
-    assert derived("cnv", "ab", "c") != derived("cnv", "a", "bc")
+    assert derive_id("cnv", "ab", "c") != derive_id("cnv", "a", "bc")
 
 
 def test_a_lone_surrogate_does_not_break_it() -> None:
-    assert prefix_of(derived("cnv", "\ud800")) == "cnv"
+    assert parse_prefix(derive_id("cnv", "\ud800")) == "cnv"
 
 
 @given(PREFIXES, MILLISECONDS, ENTROPY)
 def test_prefix_of_reads_what_was_minted(prefix: str, milliseconds: int, entropy: bytes) -> None:
-    assert prefix_of(mint(prefix, milliseconds, entropy)) == prefix
+    assert parse_prefix(mint(prefix, milliseconds, entropy)) == prefix
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_prefix_of_reads_what_was_minted(prefix: str, milliseconds: int, entropy
     ],
 )
 def test_prefix_of_knows_what_is_no_id(text: str) -> None:
-    assert prefix_of(text) is None
+    assert parse_prefix(text) is None

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.outside import check_each_once, check_number, check_outside, text_of
+from scout.base.outside import check_each_once, check_number, check_outside, decode_text
 from scout.base.refusal import BadRequest, Refused
 
 
@@ -18,7 +18,7 @@ def _problem(caught: pytest.ExceptionInfo[Refused]) -> tuple[str, str]:
     ("raw", "text"), [(b"arc", "arc"), (b"%2Fu1%2Fx", "/u1/x"), ("é".encode(), "é"), (b"%C3%A9", "é")]
 )
 def test_percent_encoded_text(raw: bytes, text: str) -> None:
-    assert text_of(raw, "name") == text
+    assert decode_text(raw, "name") == text
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_percent_encoded_text(raw: bytes, text: str) -> None:
 )
 def test_what_is_no_text(raw: bytes, problem: str) -> None:
     with pytest.raises(Refused) as caught:
-        text_of(raw, "name")
+        decode_text(raw, "name")
     assert _problem(caught) == (problem, "name")
 
 

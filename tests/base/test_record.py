@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.record import Record
 
 
@@ -31,7 +31,7 @@ def test_a_required_field_may_follow_an_optional_one() -> None:
 
 
 def test_names_are_camel_case_on_the_wire() -> None:
-    assert plain(Gate(is_open=True, lock_code=5)) == {"doorName": "front", "isOpen": True, "lockCode": 5}
+    assert to_plain(Gate(is_open=True, lock_code=5)) == {"doorName": "front", "isOpen": True, "lockCode": 5}
 
 
 def test_a_class_may_still_choose_its_own_options() -> None:

@@ -10,8 +10,8 @@ from scout.base.refusal import (
     Refused,
     WrongRevision,
     WrongState,
-    code_of,
-    status_of,
+    get_code,
+    get_status,
 )
 
 
@@ -29,11 +29,11 @@ def test_each_family_has_its_own_exit_code() -> None:
 
 
 def test_a_code_may_have_its_own_status() -> None:
-    assert (status_of(Soaked), status_of(BadRequest), status_of(WrongState)) == (418, 400, 409)
+    assert (get_status(Soaked), get_status(BadRequest), get_status(WrongState)) == (418, 400, 409)
 
 
 def test_the_code_is_the_tag() -> None:
-    assert Soaked(cups=2).code == code_of(Soaked) == "soaked"
+    assert Soaked(cups=2).code == get_code(Soaked) == "soaked"
     assert decode(encode(Soaked(cups=2)), Soaked) == Soaked(cups=2)
     assert encode(Soaked(cups=2)).startswith(b'{"code":"soaked"')
 

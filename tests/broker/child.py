@@ -80,17 +80,17 @@ async def play(home: Path, what: str) -> None:
         if what in ("running", "message", "pending"):
             held = home / "sessions"
             await wait_until(lambda: list(held.glob("*/*/pid")))
-            await wait_until(lambda: acked(rig))
+            await wait_until(lambda: is_acked(rig))
         print("ready", flush=True)
         await asyncio.Event().wait()
 
 
-def acked(rig: Rig) -> bool:
-    found = rig.broker.glance().many(Delivery, "deliveries_to", agent=target_of(rig), before=LAST, limit=9)
+def is_acked(rig: Rig) -> bool:
+    found = rig.broker.glance().many(Delivery, "deliveries_to", agent=find_target(rig), before=LAST, limit=9)
     return any(one.state is DeliveryState.ACKED for one in found)
 
 
-def target_of(rig: Rig) -> str:
+def find_target(rig: Rig) -> str:
     agents = rig.broker.glance().many(Agent, "agents_named", name="waits", before=LAST, limit=1)
     return agents[0].id
 

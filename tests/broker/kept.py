@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from scout.adapters.harness import BasicHarness, not_attachable
+from scout.adapters.harness import BasicHarness, refuse_attach
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
@@ -57,7 +57,7 @@ class Kept(BasicHarness):
     async def start(self, spec: SessionSpec) -> Started:
         self.specs.append(spec)
         if self.broken:
-            raise Refused(not_attachable(self.name, spec, spec.session_id, self.broken))
+            raise Refused(refuse_attach(self.name, spec, spec.session_id, self.broken))
         native = spec.native_ids.get("session") or f"native-{spec.session_id}"
         known = self.native / native
         if not known.exists():
@@ -68,7 +68,7 @@ class Kept(BasicHarness):
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         self.specs.append(spec)
         if not (self.native / native_id).exists():
-            raise Refused(not_attachable(self.name, spec, native_id, "it is not on this machine"))
+            raise Refused(refuse_attach(self.name, spec, native_id, "it is not on this machine"))
         return Started(native_ids={"session": native_id})
 
     async def is_warm(self, session_id: str) -> bool:

@@ -46,7 +46,7 @@ def logs() -> list[Path]:
     return sorted(FOLDER.glob("log-*.jsonl"))
 
 
-def rows_of(log: Path) -> Path:
+def find_rows(log: Path) -> Path:
     return log.with_name(log.name.replace("log-", "rows-"))
 
 
@@ -142,7 +142,7 @@ def main(number: int) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     log = FOLDER / f"log-{number}.jsonl"
     log.write_bytes(b"".join(fact + b"\n" for fact in facts))
-    rows_of(log).write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in found))
+    find_rows(log).write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in found))
 
 
 async def _play(home: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.adapters.harness import BasicHarness, not_attachable
+from scout.adapters.harness import BasicHarness, refuse_attach
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.delivery import InspectResult
@@ -73,7 +73,7 @@ class Puppet(BasicHarness):
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if not native_id.startswith("native"):
-            raise Refused(not_attachable(self.name, spec, native_id, "there is no such session"))
+            raise Refused(refuse_attach(self.name, spec, native_id, "there is no such session"))
         return Started(native_ids={"thread": native_id}, model=spec.model)
 
     async def is_warm(self, session_id: str) -> bool:

@@ -20,7 +20,7 @@ from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.daemon.clock import SystemIds
 from scout.model.endpoint import EndpointState, Transport
-from scout.model.events.envelope import Event, record_of
+from scout.model.events.envelope import Event, get_record
 from scout.policy.limits import ExitCheck, Limits, Periods, Routing, Rules
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import Harness, Router, Sink, Snapshots, TreePorts
@@ -168,7 +168,7 @@ def as_test(scene: Callable[[Rig], Awaitable[None]]) -> Callable[[Path], None]:
     return test
 
 
-async def refused(work: Awaitable[object]) -> Any:
+async def expect_refusal(work: Awaitable[object]) -> Any:
     """The diagnostic of a request that must be refused."""
     with pytest.raises(Refused) as caught:
         await work
@@ -246,10 +246,10 @@ def event_name(event: Event) -> str:
     return str(event.__struct_config__.tag).removeprefix("collab.")
 
 
-async def events_of(rig: Rig, ident: str, family: str | None = None) -> list[str]:
+async def list_events(rig: Rig, ident: str, family: str | None = None) -> list[str]:
     """What happened to one record, in order."""
     log = await read_log(rig, family)
-    return [event_name(one) for one in log if getattr(record_of(one), "id", None) == ident]
+    return [event_name(one) for one in log if getattr(get_record(one), "id", None) == ident]
 
 
 async def wait_for_end(rig: Rig, flight_id: str) -> FlightView:

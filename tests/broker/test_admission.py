@@ -7,13 +7,13 @@ from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, WhoAmI
 from scout.protocol.scout import Credential
 from scout.protocol.talk import GetMessage, Send
 from tests.broker.neighbours import stranger
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 @as_test
 async def test_without_a_known_credential_nobody_is_admitted(rig: Rig) -> None:
     for secret in (None, "", "sct_nothing", "\udcff"):
-        problem = await refused(rig.broker.admit(Credential(secret=secret)))
+        problem = await expect_refusal(rig.broker.admit(Credential(secret=secret)))
         assert problem.code == "unauthenticated"
         assert problem.remedies
 
@@ -25,7 +25,7 @@ async def test_a_credential_runs_out(rig: Rig) -> None:
     seat = await rig.scout(minted.secret)
     assert (await seat.call(WhoAmI())).canonical == "@arc.node:mini"
     rig.clock.ahead += 61
-    problem = await refused(rig.scout(minted.secret))
+    problem = await expect_refusal(rig.scout(minted.secret))
     assert problem.code == "unauthenticated"
     assert "expired" in problem.message
 
@@ -49,17 +49,17 @@ async def test_acting_for_another_needs_the_right_to(rig: Rig) -> None:
     assert (me.agent_id, me.kind) == (made.agent.id, "agent")
     sent = await acting.call(Send(to="@hal", body="hello"))
     assert (await acting.call(GetMessage(message_id=sent.message_id))).sender == made.agent.id
-    assert (await refused(acting.call(ListTokens()))).code == "forbidden"
+    assert (await expect_refusal(acting.call(ListTokens()))).code == "forbidden"
     arc = rig.tokens["arc"]
     assert (await (await rig.scout(arc, act_as="@arc")).call(WhoAmI())).agent_id == made.agent.id
-    assert (await refused(rig.scout(arc, act_as="@hal"))).code == "forbidden"
-    assert (await refused(rig.scout(arc, act_as="operator"))).code == "forbidden"
-    assert (await refused(rig.scout(act_as=zed.id))).code == "forbidden"
-    assert (await refused(rig.scout(act_as="@nobody"))).code == "unknown_target"
+    assert (await expect_refusal(rig.scout(arc, act_as="@hal"))).code == "forbidden"
+    assert (await expect_refusal(rig.scout(arc, act_as="operator"))).code == "forbidden"
+    assert (await expect_refusal(rig.scout(act_as=zed.id))).code == "forbidden"
+    assert (await expect_refusal(rig.scout(act_as="@nobody"))).code == "unknown_target"
     guest = await rig.operator(CreateToken(kind=TokenKind.GUEST))
-    assert (await refused(rig.scout(guest.secret, act_as="@arc"))).code == "forbidden"
+    assert (await expect_refusal(rig.scout(guest.secret, act_as="@arc"))).code == "forbidden"
     await rig.operator(RetireAgent(address="@arc"))
-    assert (await refused(rig.scout(act_as="@arc"))).code == "retired_target"
+    assert (await expect_refusal(rig.scout(act_as="@arc"))).code == "retired_target"
 
 
 @as_test
@@ -85,7 +85,7 @@ async def test_a_person_looks_from_their_folder_and_an_agent_from_its_own(rig: R
     agent = await rig.scout(rig.tokens["other"], directory=str(one))
     assert (await agent.call(Resolve(address="root"))).path == "/ada/agent/other"
     nowhere = await rig.scout(directory=str(rig.home / "missing"))
-    assert (await refused(nowhere.call(Resolve(address="root")))).code == "unknown_target"
+    assert (await expect_refusal(nowhere.call(Resolve(address="root")))).code == "unknown_target"
 
 
 @as_test
@@ -110,7 +110,7 @@ async def test_an_admission_is_kept_until_what_decided_it_changes(rig: Rig) -> N
     minted = await rig.operator(CreateToken(agent="@arc"))
     await rig.scout(minted.secret)
     await rig.operator(RevokeToken(token_id=minted.token.id))
-    assert (await refused(rig.scout(minted.secret))).code == "unauthenticated"
+    assert (await expect_refusal(rig.scout(minted.secret))).code == "unauthenticated"
     assert (await rig.scout()).who is own.who
     assert (await rig.scout(act_as="@arc")).who is acting.who
     await rig.operator(ConfigureAgent(address="@hal", tool_role=ToolRole.WORKER))

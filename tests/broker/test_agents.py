@@ -23,8 +23,8 @@ from scout.protocol.asks import GetFlight, IfUnreachable, MakeAsk
 from scout.protocol.endpoints import RegisterEndpoint, UpdateEndpoint
 from scout.protocol.inbox import ListInbox
 from scout.protocol.talk import ListMessages, Send
-from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, as_test, refused, run_scene
+from tests.broker.neighbours import draw_requests, stranger
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
 
 
 @as_test
@@ -55,14 +55,14 @@ async def test_a_page_is_fifty_of_the_newest_and_at_most_two_hundred(rig: Rig) -
         if cursor is None:
             break
     assert [one for one in seen if one in set(made)] == sorted(made, reverse=True)
-    assert (await refused(rig.operator(Who(limit=0)))).code == "bad_request"
+    assert (await expect_refusal(rig.operator(Who(limit=0)))).code == "bad_request"
 
 
 @pytest.mark.rows("R0-44")
 @pytest.mark.parametrize("cursor", ["", "!!!!", "é", "abc", "AAAA", "a b"])
 def test_what_is_no_cursor_is_refused(tmp_path: Path, cursor: str) -> None:
     async def scene(rig: Rig) -> None:
-        problem = await refused(rig.operator(Who(cursor=cursor)))
+        problem = await expect_refusal(rig.operator(Who(cursor=cursor)))
         assert (problem.code, problem.field) == ("bad_request", "cursor")
 
     run_scene(scene, tmp_path)
@@ -92,23 +92,23 @@ async def test_a_config_is_changed_key_by_key(rig: Rig) -> None:
     assert changed.config.wake_policy is WakePolicy.MANUAL
     assert (changed.config.model, changed.tool_role) == ("large", ToolRole.WORKER)
     stale = ConfigureAgent(address="@arc", config={"model": "small"}, revision=made.agent.revision)
-    problem = await refused(rig.operator(stale))
+    problem = await expect_refusal(rig.operator(stale))
     assert (problem.code, problem.current) == ("wrong_revision", changed.revision)
-    typo = await refused(rig.operator(ConfigureAgent(address="@arc", config={"modle": "x"})))
+    typo = await expect_refusal(rig.operator(ConfigureAgent(address="@arc", config={"modle": "x"})))
     assert typo.candidates[0].address == "model"
-    assert (await refused(rig.operator(ConfigureAgent(address="@arc")))).code == "bad_request"
+    assert (await expect_refusal(rig.operator(ConfigureAgent(address="@arc")))).code == "bad_request"
     arc = await rig.agent("arc")
     role = ConfigureAgent(address="@arc", tool_role=ToolRole.TL)
-    assert (await refused(arc.call(role))).code == "forbidden"
+    assert (await expect_refusal(arc.call(role))).code == "forbidden"
     endpoint = await arc.call(RegisterEndpoint())
-    for wish in wishes(
+    for wish in draw_requests(
         ConfigureAgent(address="@arc", config={"command": ["sh"]}),
         ConfigureAgent(address="@arc", config={"permissionProfile": "trusted"}),
         RegisterEndpoint(permission_profile=PermissionProfile.TRUSTED),
         UpdateEndpoint(endpoint_id=endpoint.id, permission_profile=PermissionProfile.TRUSTED),
         Send(to="/ada/agent/arc/sub/0", body="be", create={"permissionProfile": "trusted"}),
     ):
-        assert (await refused(arc.call(wish))).code == "forbidden", wish
+        assert (await expect_refusal(arc.call(wish))).code == "forbidden", wish
     trust = ConfigureAgent(address="@arc", config={"permissionProfile": "trusted"})
     assert (await rig.operator(trust)).config.permission_profile is PermissionProfile.TRUSTED
     kept = await arc.call(ConfigureAgent(address="@arc", config={"model": "small"}))
@@ -127,18 +127,20 @@ async def test_retiring_takes_everything_down_and_tells_those_who_wait(rig: Rig)
     assert [one.state for one in retired.endpoints] == [EndpointState.STOPPED]
     assert retired.endpoints[0].id == endpoint.id
     assert (retired.open_flights, retired.unread) == (0, 0)
-    assert (await refused(rig.scout(rig.tokens["arc"]))).code == "unauthenticated"
+    assert (await expect_refusal(rig.scout(rig.tokens["arc"]))).code == "unauthenticated"
     flight = await hal.call(GetFlight(flight_id=asked.flight_id))
     assert flight.state is FlightState.FAILED
     notes = [item.message.body for item in (await hal.call(ListInbox())).items if item.message]
     assert len(notes) == 2
     assert all("@arc" in note for note in notes)
-    problem = await refused(hal.call(Send(to="@arc", body="still there?")))
+    problem = await expect_refusal(hal.call(Send(to="@arc", body="still there?")))
     assert (problem.code, problem.remedies[0].operation) == ("retired_target", "agent.revive")
     into = Send(conversation_id=sent.conversation_id, body="still there?")
-    assert (await refused(hal.call(into))).code == "retired_target"
-    assert (await refused(rig.operator(RegisterEndpoint(agent_id=made.agent.id)))).code == "retired_target"
-    assert (await refused(rig.operator(RetireAgent(address=made.agent.id)))).code == "wrong_state"
+    assert (await expect_refusal(hal.call(into))).code == "retired_target"
+    assert (
+        await expect_refusal(rig.operator(RegisterEndpoint(agent_id=made.agent.id)))
+    ).code == "retired_target"
+    assert (await expect_refusal(rig.operator(RetireAgent(address=made.agent.id)))).code == "wrong_state"
     assert len((await hal.call(ListMessages(to="@arc"))).items) == 4
 
 
@@ -161,17 +163,17 @@ async def test_a_name_that_was_given_meanwhile(rig: Rig) -> None:
     await rig.operator(SetAlias(name="arc", target="@hal"))
     assert (await rig.operator(Resolve(address="@arc"))).path == "/ada/agent/hal"
     await rig.operator(ReviveAgent(address="/ada/agent/arc"))
-    assert (await refused(rig.operator(Resolve(address="@arc")))).code == "alias_broken"
+    assert (await expect_refusal(rig.operator(Resolve(address="@arc")))).code == "alias_broken"
     await rig.operator(RetireAgent(address="/ada/agent/arc"))
     taken = await stranger(rig, "arc")
-    problem = await refused(rig.operator(ReviveAgent(address="/ada/agent/arc")))
+    problem = await expect_refusal(rig.operator(ReviveAgent(address="/ada/agent/arc")))
     assert (problem.code, problem.holder_id) == ("name_taken", taken.id)
 
 
 @as_test
 async def test_scout_does_not_retire_itself_or_its_operator(rig: Rig) -> None:
     for address in ("operator", "/system/broker", "/system/sweeper"):
-        assert (await refused(rig.operator(RetireAgent(address=address)))).code == "bad_request"
+        assert (await expect_refusal(rig.operator(RetireAgent(address=address)))).code == "bad_request"
     assert (await rig.operator(WhoAmI())).path == "/ada/direct"
 
 
@@ -185,7 +187,7 @@ async def test_an_address_can_be_looked_at_from_elsewhere(rig: Rig) -> None:
     made = await rig.register("hudson", project_root=str(folder))
     there = await rig.operator(Resolve(address="root", from_=str(folder)))
     assert there.agent_id == made.agent.id
-    assert (await refused(rig.operator(Resolve(address="root")))).code == "unknown_target"
+    assert (await expect_refusal(rig.operator(Resolve(address="root")))).code == "unknown_target"
 
 
 @pytest.mark.rows("R3.5-11")
@@ -195,7 +197,7 @@ async def test_a_name_nobody_has_may_be_a_project_nearby(rig: Rig) -> None:
     for folder in (one, other):
         folder.mkdir(parents=True)
     person = await rig.scout(directory=str(one))
-    problem = await refused(person.call(Resolve(address="@other")))
+    problem = await expect_refusal(person.call(Resolve(address="@other")))
     assert problem.code == "unknown_target"
     assert f"project:{other}" in [one.address for one in problem.candidates]
     remedy = problem.remedies[0]
@@ -203,7 +205,7 @@ async def test_a_name_nobody_has_may_be_a_project_nearby(rig: Rig) -> None:
     asked = await person.call(MakeAsk(project_path=str(other), body="hello", harness="echo", wait=10))
     assert asked.output == "hello"
     assert (await person.call(Resolve(address="@other"))).path == "/ada/agent/other"
-    nothing = await refused(person.call(Resolve(address="@neither")))
+    nothing = await expect_refusal(person.call(Resolve(address="@neither")))
     assert not [one for one in nothing.candidates if one.address.startswith("project:")]
 
 
@@ -225,8 +227,8 @@ async def test_a_moved_project_keeps_its_agents(rig: Rig) -> None:
         (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     await rig.register("new", project_root=str(new))
     await rig.register("other", project_root=str(other))
-    taken = await refused(rig.operator(MoveProject(old=str(other), new=str(new))))
+    taken = await expect_refusal(rig.operator(MoveProject(old=str(other), new=str(new))))
     assert taken.code == "name_taken"
     again = MoveProject(old=str(old), new=str(new))
-    assert (await refused(rig.operator(again))).code == "not_found"
-    assert (await refused((await rig.agent("old")).call(again))).code == "forbidden"
+    assert (await expect_refusal(rig.operator(again))).code == "not_found"
+    assert (await expect_refusal((await rig.agent("old")).call(again))).code == "forbidden"

@@ -7,8 +7,8 @@ from scout.protocol.access import ListAliases, RemoveAlias, RepairAlias, SetAlia
 from scout.protocol.agents import RegisterAgent, Resolve, RetireAgent, ShowAgent
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import GetMessage, Send
-from tests.broker.neighbours import wishes
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.neighbours import draw_requests
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 @pytest.mark.rows("R1.3-7")
@@ -18,12 +18,12 @@ async def test_people_set_aliases_and_agents_read_them(rig: Rig) -> None:
     made = await rig.operator(SetAlias(name="My Friend", target="@arc"))
     assert (made.name, made.means, made.revision) == ("my-friend", "@arc", 1)
     before = await rig.operator(ReadLog(limit=200))
-    for wish in wishes(
+    for wish in draw_requests(
         SetAlias(name="other", target="@arc"),
         RemoveAlias(name="my-friend"),
         RepairAlias(name="my-friend"),
     ):
-        assert (await refused(arc.call(wish))).code == "forbidden"
+        assert (await expect_refusal(arc.call(wish))).code == "forbidden"
     assert await rig.operator(ReadLog(limit=200)) == before
     assert (await arc.call(Resolve(address="@my-friend"))).alias_id == made.id
     assert [one.name for one in (await arc.call(ListAliases())).items] == ["my-friend"]
@@ -50,13 +50,13 @@ async def test_a_receipt_pins_the_revision_it_used(rig: Rig) -> None:
     shown = await rig.operator(GetMessage(message_id=one.message_id))
     assert shown.target_agents == (arc.agent.id,)
     stale = SetAlias(name="friend", target="@arc", revision=first.revision)
-    assert (await refused(rig.operator(stale))).code == "wrong_revision"
+    assert (await expect_refusal(rig.operator(stale))).code == "wrong_revision"
 
 
 @as_test
 async def test_an_alias_never_shadows_a_definition(rig: Rig) -> None:
     await rig.register("arc")
-    problem = await refused(rig.operator(SetAlias(name="arc", target="@arc")))
+    problem = await expect_refusal(rig.operator(SetAlias(name="arc", target="@arc")))
     assert (problem.code, problem.remedies[0].operation) == ("alias_shadows", "alias.set")
     await rig.operator(SetAlias(**problem.remedies[0].parameters))
     assert (await rig.operator(Resolve(address="@my-arc"))).path == "/ada/agent/arc"
@@ -69,16 +69,16 @@ async def test_a_definition_that_takes_its_name_breaks_an_alias_until_it_is_mend
     await rig.operator(RegisterAgent(definition_id="friend"))
     broken = await rig.operator(ShowAlias(name="friend"))
     assert (broken.id, broken.state) == (made.id, AliasState.BROKEN)
-    problem = await refused(rig.operator(Send(to="@friend", body="whom?")))
+    problem = await expect_refusal(rig.operator(Send(to="@friend", body="whom?")))
     assert problem.code == "alias_broken"
     assert problem.remedies
-    assert (await refused(rig.operator(RepairAlias(name="friend")))).code == "alias_shadows"
+    assert (await expect_refusal(rig.operator(RepairAlias(name="friend")))).code == "alias_shadows"
     await rig.operator(RetireAgent(address="/ada/agent/friend"))
     repaired = await rig.operator(RepairAlias(name="friend"))
     assert (repaired.state, repaired.revision) == (AliasState.ACTIVE, 3)
     sent = await rig.operator(Send(to="@friend", body="to arc"))
     assert sent.alias_revision == 3
-    assert (await refused(rig.operator(RepairAlias(name="friend")))).code == "wrong_state"
+    assert (await expect_refusal(rig.operator(RepairAlias(name="friend")))).code == "wrong_state"
 
 
 @as_test
@@ -86,9 +86,9 @@ async def test_a_removed_alias_is_free_again(rig: Rig) -> None:
     await rig.register("arc")
     first = await rig.operator(SetAlias(name="friend", target="@arc"))
     assert (await rig.operator(RemoveAlias(name="friend"))).state is AliasState.REMOVED
-    problem = await refused(rig.operator(ShowAlias(name="friend")))
+    problem = await expect_refusal(rig.operator(ShowAlias(name="friend")))
     assert (problem.code, problem.remedies[0].operation) == ("not_found", "alias.list")
-    assert (await refused(rig.operator(Resolve(address="@friend")))).code == "unknown_target"
+    assert (await expect_refusal(rig.operator(Resolve(address="@friend")))).code == "unknown_target"
     second = await rig.operator(SetAlias(name="friend", target="@arc"))
     assert first.id != second.id
     assert len((await rig.operator(ListAliases())).items) == 1
@@ -102,4 +102,6 @@ async def test_an_alias_may_name_what_has_no_handle_and_insist_on_a_harness(rig:
     await rig.register("arc")
     narrow = await rig.operator(SetAlias(name="fast", target="@arc#codex"))
     assert narrow.target.harness == "codex"
-    assert (await refused(rig.operator(SetAlias(name="none", target="@nobody")))).code == "unknown_target"
+    assert (
+        await expect_refusal(rig.operator(SetAlias(name="none", target="@nobody")))
+    ).code == "unknown_target"

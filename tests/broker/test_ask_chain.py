@@ -9,7 +9,7 @@ from scout.policy.choose import choose
 from scout.policy.limits import Limits
 from scout.protocol.asks import GetAsk, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
-from tests.broker.rig import Rig, as_test, online_agent, refused, run_scene
+from tests.broker.rig import Rig, as_test, expect_refusal, online_agent, run_scene
 
 
 async def several(rig: Rig, *names: str) -> list[LocalScout]:
@@ -25,7 +25,7 @@ async def test_a_circle_is_refused_with_its_chain_and_the_operator_is_told(rig: 
     assert (await rig.operator(GetAsk(ask_id=second.ask_id))).ask.chain == (first.ask_id,)
     await c.call(StartFlight(flight_id=second.flight_id))
     before = rig.broker.glance().last_seq()
-    told = await refused(c.call(MakeAsk(to="@a", body="three")))
+    told = await expect_refusal(c.call(MakeAsk(to="@a", body="three")))
     assert told.code == "ask_loop"
     assert told.chain == tuple(f"@{name}" for name in "abca")
     question = told.remedies[0]
@@ -35,8 +35,8 @@ async def test_a_circle_is_refused_with_its_chain_and_the_operator_is_told(rig: 
     assert [one.kind for one in needs] == ["failure"]
     assert "@a → @b → @c" in needs[0].title
     assert rig.broker.glance().last_seq() == before + 1
-    await refused(c.call(MakeAsk(to="@b", body="four")))
-    await refused(c.call(MakeAsk(to="@a", body="five")))
+    await expect_refusal(c.call(MakeAsk(to="@b", body="four")))
+    await expect_refusal(c.call(MakeAsk(to="@a", body="five")))
     assert len((await rig.operator(ListAttention())).items) == 1
 
 
@@ -58,11 +58,11 @@ async def test_the_flight_it_is_a_part_of_can_be_named(rig: Rig) -> None:
         await b.call(StartFlight(flight_id=asked.flight_id))
     unclear = await b.call(MakeAsk(to="@c", body="which of both?"))
     assert (await rig.operator(GetAsk(ask_id=unclear.ask_id))).ask.chain == ()
-    told = await refused(b.call(MakeAsk(to="@a", body="back", within=one.flight_id)))
+    told = await expect_refusal(b.call(MakeAsk(to="@a", body="back", within=one.flight_id)))
     assert told.code == "ask_loop"
     inside = await b.call(MakeAsk(to="@a", body="fine", within=two.ask_id))
     assert (await rig.operator(GetAsk(ask_id=inside.ask_id))).ask.chain == (two.ask_id,)
-    told = await refused(a.call(MakeAsk(to="@c", body="x", within=one.flight_id)))
+    told = await expect_refusal(a.call(MakeAsk(to="@c", body="x", within=one.flight_id)))
     assert told.code == "not_found"
 
 
@@ -72,7 +72,7 @@ async def test_the_same_ask_again_is_already_under_way(rig: Rig) -> None:
     first = await a.call(MakeAsk(to="@b", body="one"))
     await b.call(StartFlight(flight_id=first.flight_id))
     asked = await b.call(MakeAsk(to="@c", body="look this up"))
-    told = await refused(b.call(MakeAsk(to="@c", body="look this up")))
+    told = await expect_refusal(b.call(MakeAsk(to="@c", body="look this up")))
     assert (told.code, told.remedies[0].operation) == ("ask_loop", "flight.wait")
     assert told.remedies[0].parameters["flightId"] == asked.flight_id
     await b.call(MakeAsk(to="@c", body="look that up"))
@@ -85,7 +85,7 @@ def test_a_chain_has_a_longest_length(tmp_path: Path) -> None:
         for seat, target, following in zip(seats, names[1:], seats[1:], strict=False):
             request = MakeAsk(to=f"@{target}", body="further")
             if target == "d":
-                told = await refused(seat.call(request))
+                told = await expect_refusal(seat.call(request))
                 assert (told.code, told.limit, len(told.chain)) == ("ask_loop", 2, 4)
             else:
                 asked = await seat.call(request)

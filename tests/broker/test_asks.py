@@ -22,7 +22,7 @@ from scout.protocol.asks import CompleteFlight, GetAsk, GetFlight, MakeAsk, Retr
 from scout.protocol.attention import ListAttention
 from scout.protocol.channels import ListConversations
 from scout.protocol.inbox import ClaimInbox
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, Reply
 from tests.broker.rig import (
@@ -30,11 +30,11 @@ from tests.broker.rig import (
     advance_clock,
     as_test,
     event_name,
+    expect_refusal,
     inbox_bodies,
     inbox_items,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     write_program,
@@ -85,7 +85,7 @@ async def test_a_refused_ask_leaves_nothing(rig: Rig) -> None:
         MakeAsk(to="@idle", project_path=str(place), body="both"),
         MakeAsk(to="@idle", body="a\0b"),
     ):
-        await refused(rig.operator(request))
+        await expect_refusal(rig.operator(request))
     assert rig_seq(rig) == before
     assert not (await rig.operator(ListConversations())).items
 
@@ -93,12 +93,12 @@ async def test_a_refused_ask_leaves_nothing(rig: Rig) -> None:
 @as_test
 async def test_an_ask_that_nothing_can_run_is_refused_with_a_command_to_paste(rig: Rig) -> None:
     await rig.register("idle")
-    told = await refused(rig.operator(MakeAsk(to="@idle", body='it\'s "quoted"')))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@idle", body='it\'s "quoted"')))
     assert told.code == "target_offline"
     queue = next(one for one in told.remedies if one.operation == "ask")
     assert queue.parameters["body"] == 'it\'s "quoted"'
     assert not [problem for one in told.remedies for problem in check_remedy(one)]
-    assert "--if-unreachable queue" in command_line(queue)
+    assert "--if-unreachable queue" in build_command_line(queue)
     again = msgspec.convert(queue.parameters, MakeAsk)
     assert (await rig.operator(again)).state == "queued"
 
@@ -162,27 +162,29 @@ async def test_what_an_ask_insists_on_is_never_relaxed(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     first = await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
     assert first.output == "x"
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", harness="command")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="x", harness="command")))
     assert (told.code, told.remedies[0].operation) == ("harness_unavailable", "agent.config")
     (session,) = (await rig.operator(ListSessions(agent="@parrot"))).items
-    told = await refused(rig.operator(MakeAsk(body="x", target_session_id=session.id, harness="command")))
+    told = await expect_refusal(
+        rig.operator(MakeAsk(body="x", target_session_id=session.id, harness="command"))
+    )
     assert (told.code, told.requested, told.attached) == ("harness_mismatch", "command", ("echo",))
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", model="opus")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="x", model="opus")))
     assert told.code == "model_mismatch"
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", node="elsewhere")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="x", node="elsewhere")))
     assert told.code == "peer_unreachable"
-    told = await refused(rig.operator(MakeAsk(body="x", target_session_id="ses_none")))
+    told = await expect_refusal(rig.operator(MakeAsk(body="x", target_session_id="ses_none")))
     assert told.code in ("no_session", "unknown_target", "not_found")
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", target_session_id="ses_none")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="x", target_session_id="ses_none")))
     assert told.code == "bad_request"
 
 
 @as_test
 async def test_a_harness_that_is_not_there_is_named(rig: Rig) -> None:
     await rig.register("bare")
-    told = await refused(rig.operator(MakeAsk(to="@bare", body="x", harness="claude")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@bare", body="x", harness="claude")))
     assert (told.code, told.harness) == ("harness_unavailable", "claude")
-    told = await refused(rig.operator(MakeAsk(to="@bare", body="x", harness="command")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@bare", body="x", harness="command")))
     assert (told.code, told.remedies[0].operation) == ("harness_unavailable", "agent.config")
 
 
@@ -239,7 +241,7 @@ async def test_a_project_is_asked_through_its_agent_made_if_there_is_none(rig: R
     assert len(agent.sessions) == 1
 
 
-def linked(main: Path, tree: Path) -> None:
+def add_worktree(main: Path, tree: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(main)]
     for command in (["init", "-qb", "main"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *command], check=True)
@@ -251,7 +253,7 @@ def linked(main: Path, tree: Path) -> None:
 async def test_a_linked_work_tree_is_a_workspace_of_its_own(rig: Rig) -> None:
     main = project(rig.home / "repo")
     tree = rig.home / "repo-fix"
-    await asyncio.to_thread(linked, main, tree)
+    await asyncio.to_thread(add_worktree, main, tree)
     one = await rig.operator(MakeAsk(project_path=str(main), body="x", wait=20))
     other = await rig.operator(MakeAsk(project_path=str(tree), body="y", wait=20))
     assert one.target != other.target
@@ -281,7 +283,7 @@ async def test_an_isolated_worker_has_a_card_for_one_use_and_its_own_session(rig
     assert alone.card_id is not None
     card = await rig.operator(ShowCard(card_id=alone.card_id))
     assert (card.state, card.uses, card.max_uses) == ("used", 1, 1)
-    told = await refused(rig.operator(MakeAsk(to=alone.card_id, body="again")))
+    told = await expect_refusal(rig.operator(MakeAsk(to=alone.card_id, body="again")))
     assert told.code == "expired_card"
     flights = [await wait_for_end(rig, one.flight_id) for one in (plain, alone)]
     assert len({one.session_id for one in flights}) == 2
@@ -305,7 +307,7 @@ async def test_an_exact_session_takes_it_or_nobody(rig: Rig) -> None:
     detail = await rig.operator(ShowAgent(address="@parrot"))
     assert len(detail.sessions) == 2
     fork = MakeAsk(target_session_id=done.session_id, body="x", session_policy=SessionPolicy.FORK)
-    told = await refused(rig.operator(fork))
+    told = await expect_refusal(rig.operator(fork))
     assert (told.code, told.problem) == ("bad_request", "echo cannot fork a session")
 
 
@@ -316,7 +318,7 @@ async def test_a_card_is_a_target(rig: Rig) -> None:
     worker = await rig.agent("worker")
     asked = await worker.call(MakeAsk(to=card.id, body="by card", wait=20))
     assert (asked.output, asked.card_id) == ("by card", card.id)
-    assert (await refused(worker.call(MakeAsk(to=card.id, body="again")))).code == "expired_card"
+    assert (await expect_refusal(worker.call(MakeAsk(to=card.id, body="again")))).code == "expired_card"
 
 
 @as_test
@@ -327,7 +329,7 @@ async def test_an_ask_may_stay_in_a_conversation(rig: Rig) -> None:
     again = MakeAsk(to="@parrot", body="y", conversation_id=first.conversation_id, wait=20)
     assert (await rig.operator(again)).conversation_id == first.conversation_id
     stranger = await rig.agent("stranger")
-    told = await refused(
+    told = await expect_refusal(
         stranger.call(MakeAsk(to="@parrot", body="z", conversation_id=first.conversation_id))
     )
     assert told.code in ("forbidden", "not_found")
@@ -336,7 +338,7 @@ async def test_an_ask_may_stay_in_a_conversation(rig: Rig) -> None:
 @as_test
 async def test_a_work_item_that_is_not_there_is_refused(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", work_item_id="wrk_none")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="x", work_item_id="wrk_none")))
     assert (told.code, told.noun) == ("not_found", "work item")
 
 
@@ -379,16 +381,16 @@ async def test_a_live_session_is_a_return_address(rig: Rig) -> None:
     assert item.message is not None
     assert (item.message.body, item.delivered.session_id) == ("to that session", other)
     wrong = MakeAsk(to="@parrot", body="x", reply_to="@parrot", reply_to_session_id=other)
-    assert (await refused(rig.operator(wrong))).code == "not_found"
+    assert (await expect_refusal(rig.operator(wrong))).code == "not_found"
     nowhere = MakeAsk(to="@parrot", body="x", reply_to_session_id="ses_none")
-    assert (await refused(rig.operator(nowhere))).code == "not_found"
+    assert (await expect_refusal(rig.operator(nowhere))).code == "not_found"
 
 
 @as_test
 async def test_retired_agents_take_no_asks(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(RetireAgent(address="@parrot"))
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="x")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="x")))
     assert told.code == "retired_target"
     assert told.remedies[0].operation == "agent.revive"
 
@@ -414,7 +416,7 @@ def test_too_many_asks_are_refused_with_the_limit(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("byhand", harness="echo", wake_policy="manual")
         asks = [await rig.operator(MakeAsk(to="@byhand", body=str(one))) for one in range(3)]
-        told = await refused(rig.operator(MakeAsk(to="@byhand", body="more")))
+        told = await expect_refusal(rig.operator(MakeAsk(to="@byhand", body="more")))
         assert (told.code, told.limit) == ("rate_limited", 3)
         assert "open flights" in told.what
         byhand = await rig.agent("byhand")
@@ -422,7 +424,7 @@ def test_too_many_asks_are_refused_with_the_limit(tmp_path: Path) -> None:
         await rig.operator(MakeAsk(to="@byhand", body="more"))
         await rig.register("other", harness="echo", wake_policy="manual")
         await rig.operator(MakeAsk(to="@other", body="x"))
-        told = await refused(rig.operator(MakeAsk(to="@other", body="y")))
+        told = await expect_refusal(rig.operator(MakeAsk(to="@other", body="y")))
         assert (told.code, told.limit) == ("rate_limited", 5)
         assert "per minute" in told.what
         assert 0 < told.retry_after <= 60
@@ -461,9 +463,9 @@ def test_a_program_is_started_only_below_an_allowed_root(tmp_path: Path) -> None
 
     async def scene(rig: Rig) -> None:
         await rig.register("runner", project_root=str(outside), command=command)
-        told = await refused(rig.operator(MakeAsk(to="@runner", body="x")))
+        told = await expect_refusal(rig.operator(MakeAsk(to="@runner", body="x")))
         assert (told.code, told.directory) == ("directory_not_allowed", str(outside))
-        assert command_line(told.remedies[0]) == f"scout config roots --add {outside}"
+        assert build_command_line(told.remedies[0]) == f"scout config roots --add {outside}"
 
     run_scene(scene, tmp_path, roots=(str(tmp_path / "inside"),))
 
@@ -478,7 +480,9 @@ def test_the_operators_own_repository_becomes_a_root(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("runner", project_root=str(repository), command=command)
         worker = await rig.agent("worker")
-        assert (await refused(worker.call(MakeAsk(to="@runner", body="x")))).code == "directory_not_allowed"
+        assert (
+            await expect_refusal(worker.call(MakeAsk(to="@runner", body="x")))
+        ).code == "directory_not_allowed"
         queued = await worker.call(MakeAsk(to="@runner", body="x", if_unreachable=IfUnreachable.QUEUE))
         await advance_clock(rig, 61)
         assert (await rig.operator(GetFlight(flight_id=queued.flight_id))).phase == "held"
@@ -502,11 +506,11 @@ async def test_a_retry_is_a_new_flight_of_the_same_ask(rig: Rig) -> None:
     view = await wait_for_end(rig, again.flight_id)
     assert (view.attempt, view.state) == (2, FlightState.FAILED)
     fine = await rig.operator(MakeAsk(to="@parrot", body="fine", wait=20))
-    assert (await refused(rig.operator(RetryFlight(flight_id=fine.flight_id)))).code == "wrong_state"
+    assert (await expect_refusal(rig.operator(RetryFlight(flight_id=fine.flight_id)))).code == "wrong_state"
     worker = await rig.agent("worker")
-    assert (await refused(worker.call(RetryFlight(flight_id=again.flight_id)))).code == "forbidden"
+    assert (await expect_refusal(worker.call(RetryFlight(flight_id=again.flight_id)))).code == "forbidden"
     await rig.operator(RetireAgent(address="@parrot"))
-    told = await refused(rig.operator(RetryFlight(flight_id=again.flight_id)))
+    told = await expect_refusal(rig.operator(RetryFlight(flight_id=again.flight_id)))
     assert told.code == "retired_target"
 
 

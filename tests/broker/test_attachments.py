@@ -12,7 +12,7 @@ from scout.policy.limits import Limits
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel, JoinChannel
 from scout.protocol.talk import GetBlob, GetMessage, PutBlob, RedactMessage, Send
-from tests.broker.rig import Rig, as_test, refused, run_scene
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
 
 
 @pytest.mark.rows("R0-71")
@@ -39,14 +39,14 @@ async def test_a_key_holds_for_files_too(rig: Rig) -> None:
     first = await rig.operator(PutBlob(name="a", data=b"one", idempotency_key="k"))
     assert await rig.operator(PutBlob(name="a", data=b"one", idempotency_key="k")) == first
     other = PutBlob(name="a", data=b"two", idempotency_key="k")
-    assert (await refused(rig.operator(other))).code == "key_reused"
+    assert (await expect_refusal(rig.operator(other))).code == "key_reused"
 
 
 @pytest.mark.rows("R0-73")
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         assert (await rig.operator(PutBlob(name="fits", data=b"x" * 100))).size == 100
-        problem = await refused(rig.operator(PutBlob(name="large", data=b"x" * 101)))
+        problem = await expect_refusal(rig.operator(PutBlob(name="large", data=b"x" * 101)))
         assert (problem.code, problem.size, problem.limit) == ("too_large", 101, 100)
         assert len([path for path in (rig.home / "blobs").rglob("*") if path.is_file()]) == 1
 
@@ -57,9 +57,9 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
 async def test_what_was_never_stored_cannot_be_named(rig: Rig) -> None:
     await rig.register("arc")
     for name in ("0" * 64, "../../token", "", "é" * 64, "A" * 64):
-        assert (await refused(rig.operator(GetBlob(sha256=name)))).code == "not_found"
+        assert (await expect_refusal(rig.operator(GetBlob(sha256=name)))).code == "not_found"
         wish = Send(to="@arc", body="see", attachments=(name,))
-        assert (await refused(rig.operator(wish))).code == "not_found"
+        assert (await expect_refusal(rig.operator(wish))).code == "not_found"
 
 
 # -- who may read -------------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ async def test_a_file_that_one_may_not_read_cannot_be_attached(rig: Rig) -> None
     ann, eve = await rig.agent("ann"), await rig.agent("eve")
     await rig.register("bob", harness="echo")
     sha256 = await put(ann, b"not for eve")
-    said = await refused(eve.call(Send(to="@eve", body="mine", attachments=(sha256,))))
-    asked = await refused(eve.call(MakeAsk(to="@bob", body="read it", attachments=(sha256,))))
+    said = await expect_refusal(eve.call(Send(to="@eve", body="mine", attachments=(sha256,))))
+    asked = await expect_refusal(eve.call(MakeAsk(to="@bob", body="read it", attachments=(sha256,))))
     assert said == asked == NotFound(noun="attachment", id=sha256)
     assert not await reads(eve, sha256)
 

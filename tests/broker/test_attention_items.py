@@ -46,12 +46,12 @@ from tests.broker.rig import (
     Rig,
     advance_clock,
     as_test,
-    events_of,
+    expect_refusal,
     inbox_bodies,
+    list_events,
     online_agent,
     poll_until_finished,
     read_log,
-    refused,
     run_scene,
     wait_until,
     write_program,
@@ -102,8 +102,8 @@ async def test_a_need_blocks_until_it_is_answered_from_another_surface(rig: Rig)
     answered = await asked
     assert (answered.state, answered.answer) == (AttentionState.ANSWERED, "blue")
     assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
-    assert (await events_of(rig, flight_id))[-3:] == ["flight.started", "flight.waiting", "flight.resumed"]
-    assert await events_of(rig, item.id) == ["attention.created", "attention.answered"]
+    assert (await list_events(rig, flight_id))[-3:] == ["flight.started", "flight.waiting", "flight.resumed"]
+    assert await list_events(rig, item.id) == ["attention.created", "attention.answered"]
     # Who waited was told there: it is not told a second time.
     assert not [one for one in await inbox_bodies(rig, "worker") if "blue" in one]
 
@@ -138,7 +138,7 @@ async def test_an_agent_that_is_not_running_is_woken_by_the_answer(rig: Rig) -> 
 @as_test
 async def test_a_consult_goes_on_and_a_notice_expects_nothing(rig: Rig) -> None:
     seat, flight_id = await working(rig)
-    problem = await refused(seat.call(Consult(question="Tabs?", default_action="")))
+    problem = await expect_refusal(seat.call(Consult(question="Tabs?", default_action="")))
     assert problem.field == "defaultAction"
     consult = await seat.call(Consult(question="Tabs?", default_action="spaces", expires_in=60))
     notice = await seat.call(Notify(message="It is half done.\nMore comes."))
@@ -149,7 +149,7 @@ async def test_a_consult_goes_on_and_a_notice_expects_nothing(rig: Rig) -> None:
     over = await seat.call(GetAttention(attention_id=consult.id))
     assert (over.state, over.answer) == (AttentionState.EXPIRED, "spaces")
     (event,) = await read_log(rig, "collab.attention.expired")
-    assert event.payload.reason == "nobody answered in time; goes on with: spaces"
+    assert event.payload.reason == "no answer in time; the default applies: spaces"
     await rig.operator(DismissAttention(attention_id=notice.id))
     assert not [one for one in await inbox_bodies(rig, "worker") if "to att_" in one]
 
@@ -161,11 +161,11 @@ async def test_a_need_that_nobody_answers_in_time(rig: Rig) -> None:
     assert item.expires_at is not None
     await advance_clock(rig, 61)
     assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
-    assert any(one.startswith("nobody answered in time") for one in await inbox_bodies(rig, "worker"))
-    late = await refused(rig.operator(AnswerAttention(attention_id=item.id, answer="yes")))
-    assert (late.code, "by nobody in time" in late.message) == ("wrong_state", True)
-    assert (await refused(seat.call(Need(question="?", expires_in=0)))).field == "expiresIn"
-    assert (await refused(seat.call(Need(question=" \n")))).field == "question"
+    assert any(one.startswith("no answer in time") for one in await inbox_bodies(rig, "worker"))
+    late = await expect_refusal(rig.operator(AnswerAttention(attention_id=item.id, answer="yes")))
+    assert (late.code, "it was expired at" in late.message) == ("wrong_state", True)
+    assert (await expect_refusal(seat.call(Need(question="?", expires_in=0)))).field == "expiresIn"
+    assert (await expect_refusal(seat.call(Need(question=" \n")))).field == "question"
 
 
 @as_test
@@ -234,10 +234,10 @@ async def test_a_flight_that_is_over_asks_nothing_any_more(rig: Rig) -> None:
     item = await seat.call(Need(question="Which?"))
     await rig.operator(CancelFlight(flight_id=flight_id))
     gone = await rig.operator(GetAttention(attention_id=item.id))
-    assert (gone.state, gone.reason) == (AttentionState.DISMISSED, f"flight {flight_id} is over")
-    assert (await refused(seat.call(Need(question="?", flight_id=flight_id)))).code == "wrong_state"
+    assert (gone.state, gone.reason) == (AttentionState.DISMISSED, f"flight {flight_id} has ended")
+    assert (await expect_refusal(seat.call(Need(question="?", flight_id=flight_id)))).code == "wrong_state"
     other = await rig.agent("other")
-    assert (await refused(other.call(Need(question="?", flight_id=flight_id)))).code == "not_found"
+    assert (await expect_refusal(other.call(Need(question="?", flight_id=flight_id)))).code == "not_found"
 
 
 # -- who decides, and once ---------------------------------------------------------------------------
@@ -249,15 +249,15 @@ async def test_who_raised_it_does_not_decide_it(rig: Rig) -> None:
     item = await seat.call(RaiseAttention(title="drop the table?", risk=Risk.HIGH))
     minted = await rig.operator(CreateToken(agent="@worker"))
     for mine in (seat, await rig.scout(minted.secret)):
-        assert (await refused(mine.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
+        assert (await expect_refusal(mine.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
     # To another agent of the same user there is no such item.
     other = await rig.agent("other")
-    assert (await refused(other.call(GetAttention(attention_id=item.id)))).code == "not_found"
-    assert (await refused(other.call(DenyAttention(attention_id=item.id)))).code == "not_found"
+    assert (await expect_refusal(other.call(GetAttention(attention_id=item.id)))).code == "not_found"
+    assert (await expect_refusal(other.call(DenyAttention(attention_id=item.id)))).code == "not_found"
     # The operator who speaks as the agent uses the same credential for both.
     acting = await rig.scout(act_as="@worker")
     mine = await acting.call(RaiseAttention(title="and this?"))
-    assert (await refused(rig.operator(ApproveAttention(attention_id=mine.id)))).code == "forbidden"
+    assert (await expect_refusal(rig.operator(ApproveAttention(attention_id=mine.id)))).code == "forbidden"
     # What one raised, one may take back.
     assert (await seat.call(DismissAttention(attention_id=item.id))).state is AttentionState.DISMISSED
     raised = await seat.call(ListAttention(raised=True, all=True))
@@ -271,7 +271,7 @@ async def test_no_ancestor_decides_for_the_person(rig: Rig) -> None:
     below = await rig.operator(Send(to="/ada/agent/lead/sub/0", body="be", create={}))
     minted = await rig.operator(CreateToken(agent=below.deliveries[0].target))
     item = await (await rig.scout(minted.secret)).call(RaiseAttention(title="may I?"))
-    assert (await refused(lead.call(ApproveAttention(attention_id=item.id)))).code == "not_found"
+    assert (await expect_refusal(lead.call(ApproveAttention(attention_id=item.id)))).code == "not_found"
     # The person may, by whichever credential stands for them.
     person = await rig.operator(CreateToken(agent="/ada/direct"))
     decided = await (await rig.scout(person.secret)).call(ApproveAttention(attention_id=item.id))
@@ -300,21 +300,23 @@ async def test_of_two_answers_at_once_exactly_one_wins(rig: Rig) -> None:
     assert all(f"it was answered '{won[0].answer}' by /ada/direct" in one.message for one in lost), lost[
         0
     ].message
-    assert await events_of(rig, item.id) == ["attention.created", "attention.answered"]
+    assert await list_events(rig, item.id) == ["attention.created", "attention.answered"]
 
 
 @as_test
 async def test_what_an_item_does_not_take(rig: Rig) -> None:
     seat = await rig.agent("worker")
     item = await seat.call(Need(question="Which?"))
-    assert (await refused(rig.operator(ApproveAttention(attention_id=item.id)))).code == "bad_request"
-    assert (await refused(rig.operator(AnswerAttention(attention_id=item.id, answer=" ")))).field == "answer"
-    stale = AnswerAttention(attention_id=item.id, answer="x", revision=9)
-    assert (await refused(rig.operator(stale))).code == "wrong_revision"
+    assert (await expect_refusal(rig.operator(ApproveAttention(attention_id=item.id)))).code == "bad_request"
     assert (
-        await refused(rig.operator(AnswerAttention(attention_id="att_none", answer="x")))
+        await expect_refusal(rig.operator(AnswerAttention(attention_id=item.id, answer=" ")))
+    ).field == "answer"
+    stale = AnswerAttention(attention_id=item.id, answer="x", revision=9)
+    assert (await expect_refusal(rig.operator(stale))).code == "wrong_revision"
+    assert (
+        await expect_refusal(rig.operator(AnswerAttention(attention_id="att_none", answer="x")))
     ).code == "not_found"
-    assert await events_of(rig, item.id) == ["attention.created"]
+    assert await list_events(rig, item.id) == ["attention.created"]
     found = await rig.operator(ListAttention(kind=AttentionKind.REVIEW))
     assert not found.items
 
@@ -349,7 +351,7 @@ async def test_a_question_answered_elsewhere_needs_nobody(rig: Rig) -> None:
     gone = await rig.operator(GetAttention(attention_id=item.id))
     assert (gone.state, gone.reason) == (AttentionState.DISMISSED, "settled elsewhere")
     assert gone.decided_by == rig.broker.services.system_agent
-    late = await refused(rig.operator(AnswerAttention(attention_id=item.id, answer="443")))
+    late = await expect_refusal(rig.operator(AnswerAttention(attention_id=item.id, answer="443")))
     assert late.code == "wrong_state"
 
 
@@ -405,7 +407,7 @@ async def test_a_review_is_accepted_or_given_back(rig: Rig) -> None:
     await seat.call(SubmitWork(work_item_id=made.id, summary="1.0 is out"))
     item = await the_item(rig)
     assert (item.kind, item.title, item.body) == (AttentionKind.REVIEW, "review: release", "1.0 is out")
-    assert (await refused(seat.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
+    assert (await expect_refusal(seat.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
     await rig.operator(DismissAttention(attention_id=item.id))
     assert (await seat.call(GetWork(work_item_id=made.id))).state is WorkState.REVIEW
     await rig.operator(UpdateWork(work_item_id=made.id, labels=("soon",)))
@@ -448,7 +450,7 @@ async def test_a_need_about_work_makes_it_wait_for_exactly_that(rig: Rig) -> Non
     await seat.call(ResumeWork(work_item_id=made.id))
     assert (await seat.call(GetAttention(attention_id=again.id))).state is AttentionState.DISMISSED
     other = await rig.agent("other")
-    assert (await refused(other.call(Need(question="?", work_item_id=made.id)))).code == "not_owner"
+    assert (await expect_refusal(other.call(Need(question="?", work_item_id=made.id)))).code == "not_owner"
 
 
 @as_test

@@ -5,11 +5,11 @@ from scout.protocol.access import CreateToken
 from scout.protocol.asks import MakeAsk
 from scout.protocol.attention import Need
 from scout.protocol.insight import Brief, ShowBrief
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, StartWork
-from tests.broker.rig import Rig, as_test, online_agent, refused
+from tests.broker.rig import Rig, as_test, expect_refusal, online_agent
 
 
 def steps(told: Brief) -> list[str]:
@@ -57,7 +57,7 @@ async def test_what_is_owed_who_waits_and_the_next_steps(rig: Rig) -> None:
     assert told.waiting_for_me == ("@bow",)
     assert told.unread >= 3
     assert steps(told) == ["flight.complete", "question.answer", "work.submit", "question.close", "inbox"]
-    assert command_line(told.next[2]) == f"scout work submit {item.id}"
+    assert build_command_line(told.next[2]) == f"scout work submit {item.id}"
 
 
 @as_test
@@ -76,4 +76,4 @@ async def test_the_next_steps_are_few_and_the_oldest_come_first(rig: Rig) -> Non
 async def test_who_is_nobody_has_no_brief(rig: Rig) -> None:
     guest = await rig.operator(CreateToken(kind=TokenKind.GUEST))
     seat = await rig.scout(guest.secret)
-    assert (await refused(seat.call(ShowBrief()))).code == "forbidden"
+    assert (await expect_refusal(seat.call(ShowBrief()))).code == "forbidden"

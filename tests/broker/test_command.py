@@ -10,7 +10,7 @@ from scout.model.flight import FlightState
 from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.talk import ListMessages, Reply
-from tests.broker.rig import Rig, as_test, refused, wait_for_end, wait_until, write_program
+from tests.broker.rig import Rig, as_test, expect_refusal, wait_for_end, wait_until, write_program
 
 
 @as_test
@@ -34,7 +34,7 @@ async def test_a_program_gets_its_prompt_and_its_facts(rig: Rig) -> None:
     assert facts["SCOUT_SESSION"].startswith("ses_")
     assert facts["SCOUT_DELIVERY"].startswith("dlv_")
     assert {"SCOUT_TOKEN", "SCOUT_URL", "SCOUT_SOCKET"} <= facts.keys()
-    told = await refused(rig.scout(facts["SCOUT_TOKEN"]))
+    told = await expect_refusal(rig.scout(facts["SCOUT_TOKEN"]))
     assert told.code == "unauthenticated"
 
 
@@ -54,11 +54,11 @@ async def test_the_token_of_a_run_works_while_it_runs(rig: Rig) -> None:
     view = await wait_for_end(rig, asked.flight_id)
     assert (view.output, view.completed_by) == ("from inside", "reply")
     (rig.home / "go").touch()
-    await wait_until(lambda: noted(rig, asked.conversation_id))
-    await wait_until(lambda: over(rig, secret))
+    await wait_until(lambda: has_note(rig, asked.conversation_id))
+    await wait_until(lambda: has_token_ended(rig, secret))
 
 
-async def over(rig: Rig, secret: str) -> bool:
+async def has_token_ended(rig: Rig, secret: str) -> bool:
     try:
         await rig.scout(secret)
     except Refused as refusal:
@@ -66,7 +66,7 @@ async def over(rig: Rig, secret: str) -> bool:
     return False
 
 
-async def noted(rig: Rig, conversation: str) -> bool:
+async def has_note(rig: Rig, conversation: str) -> bool:
     listed = await rig.operator(ListMessages(conversation=conversation))
     return ("status", "the final text") in [(one.kind, one.body) for one in listed.items]
 

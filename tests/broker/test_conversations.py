@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from scout.model.conversation import ConversationKind, SoftMentions, channel_id
+from scout.model.conversation import ConversationKind, SoftMentions, derive_channel_id
 from scout.model.grant import Action
 from scout.protocol.access import AddGrant
 from scout.protocol.agents import RetireAgent, Who
@@ -22,15 +22,15 @@ from scout.protocol.channels import (
 from scout.protocol.inbox import ListInbox
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import Latest, ListMessages, Send
-from tests.broker.neighbours import seat_of, stranger, wishes
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.neighbours import draw_requests, open_seat, stranger
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 @as_test
 async def test_the_same_name_of_the_same_user_is_the_same_channel(rig: Rig) -> None:
     arc = await rig.agent("arc")
     made = await asyncio.gather(*(arc.call(CreateChannel(name="Ops Team")) for _ in range(8)))
-    assert {one.id for one in made} == {channel_id("ada", "ops-team")}
+    assert {one.id for one in made} == {derive_channel_id("ada", "ops-team")}
     mine = await rig.operator(CreateChannel(name="#ops-team"))
     assert (mine.id, mine.name, mine.kind) == (made[0].id, "ops-team", ConversationKind.CHANNEL)
     assert len(mine.members) == 2
@@ -45,7 +45,7 @@ async def test_who_joins_hears_and_who_leaves_does_not(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     channel = await arc.call(CreateChannel(name="ops"))
     await arc.call(Send(channel="ops", body="hello"))
-    assert (await refused(hal.call(ListMessages(channel="ops")))).code == "forbidden"
+    assert (await expect_refusal(hal.call(ListMessages(channel="ops")))).code == "forbidden"
     joined = await hal.call(JoinChannel(name="ops"))
     assert (len(joined.members), joined.unread) == (2, 0)  # what was said before is not mail
     assert await hal.call(JoinChannel(name="ops")) == joined
@@ -54,7 +54,7 @@ async def test_who_joins_hears_and_who_leaves_does_not(rig: Rig) -> None:
     left = await hal.call(LeaveChannel(name="ops"))
     assert len(left.members) == 1
     assert (await hal.call(LeaveChannel(name="ops"))).revision == left.revision
-    assert (await refused(hal.call(ListMessages(channel="ops")))).code == "forbidden"
+    assert (await expect_refusal(hal.call(ListMessages(channel="ops")))).code == "forbidden"
     assert (await hal.call(ListConversations())).items == ()
     back = await arc.call(JoinChannel(name="ops", members=("@hal",)))
     assert len(back.members) == 2
@@ -72,12 +72,12 @@ async def test_who_speaks_in_a_channel_takes_part(rig: Rig) -> None:
 async def test_a_channel_is_its_users(rig: Rig) -> None:
     arc = await rig.agent("arc")
     bob = await stranger(rig)
-    zed = await seat_of(rig, bob)
+    zed = await open_seat(rig, bob)
     ours = await arc.call(CreateChannel(name="ops"))
     theirs = await zed.call(CreateChannel(name="ops"))
     assert ours.id != theirs.id
     assert (await zed.call(ListChannels())).items == (theirs,)
-    for wish in wishes(
+    for wish in draw_requests(
         ShowChannel(name=ours.id),
         JoinChannel(name=ours.id),
         LeaveChannel(name=ours.id),
@@ -85,12 +85,12 @@ async def test_a_channel_is_its_users(rig: Rig) -> None:
         Send(channel=ours.id, body="hello"),
         Send(conversation_id=ours.id, body="hello"),
     ):
-        assert (await refused(zed.call(wish))).code == "forbidden", wish
+        assert (await expect_refusal(zed.call(wish))).code == "forbidden", wish
     await rig.operator(AddGrant(action=Action.ADDRESS, agent=bob.id, channel="Ops"))
     assert len((await zed.call(JoinChannel(name=ours.id))).members) == 2
     assert (await zed.call(Send(channel=ours.id, body="hello"))).message_id
     let_in = JoinChannel(name="ops", members=(bob.id,))
-    assert (await refused(arc.call(let_in))).code == "unknown_target"
+    assert (await expect_refusal(arc.call(let_in))).code == "unknown_target"
 
 
 @as_test
@@ -101,7 +101,7 @@ async def test_a_policy_is_for_who_made_the_channel(rig: Rig) -> None:
     changed = await arc.call(ChannelPolicy(name="ops", quiet=True, soft_mentions=SoftMentions.WAKE))
     assert (changed.quiet, changed.soft_mentions) == (True, SoftMentions.WAKE)
     assert changed.master_id == channel.master_id
-    assert (await refused(hal.call(ChannelPolicy(name="ops", quiet=False)))).code == "forbidden"
+    assert (await expect_refusal(hal.call(ChannelPolicy(name="ops", quiet=False)))).code == "forbidden"
     assert (await rig.operator(ChannelPolicy(name="ops", quiet=False))).quiet is False
 
 
@@ -123,14 +123,14 @@ async def test_a_master_is_one_of_the_channel_and_can_be_set_and_taken_away(rig:
         "@eve": ("master",),
     }
     both = ChannelPolicy(name="ops", master="@hal", no_master=True)
-    assert (await refused(arc.call(both))).code == "bad_request"
+    assert (await expect_refusal(arc.call(both))).code == "bad_request"
     assert (await arc.call(ChannelPolicy(name="ops", no_master=True))).master_id is None
     await arc.call(ChannelPolicy(name="ops", master="@arc"))
     assert (await roles())["@arc"] == ("owner", "master")
     await arc.call(ChannelPolicy(name="ops", master="@eve"))
     left = await eve.call(LeaveChannel(name="ops"))  # who is not there is not responsible
     assert (left.master_id, len(left.members)) == (None, 2)
-    assert (await refused(hal.call(ChannelPolicy(name="ops", master="@hal")))).code == "forbidden"
+    assert (await expect_refusal(hal.call(ChannelPolicy(name="ops", master="@hal")))).code == "forbidden"
 
 
 @as_test
@@ -138,10 +138,10 @@ async def test_nobody_is_made_responsible_by_who_may_not_speak_to_it(rig: Rig) -
     arc = await rig.agent("arc")
     bob = await stranger(rig)
     await arc.call(CreateChannel(name="ops"))
-    for wish in wishes(
+    for wish in draw_requests(
         CreateChannel(name="other", master=str(bob.path)), ChannelPolicy(name="ops", master=str(bob.path))
     ):
-        assert (await refused(arc.call(wish))).code in ("forbidden", "unknown_target"), wish
+        assert (await expect_refusal(arc.call(wish))).code in ("forbidden", "unknown_target"), wish
     assert [one.name for one in (await arc.call(ListChannels())).items] == ["ops"]
 
 
@@ -149,14 +149,14 @@ async def test_nobody_is_made_responsible_by_who_may_not_speak_to_it(rig: Rig) -
 async def test_others_are_taken_out_by_who_made_the_channel_or_controls_them(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     await arc.call(CreateChannel(name="ops", members=("@hal", "@eve"), master="@hal"))
-    told = await refused(hal.call(LeaveChannel(name="ops", members=("@eve",))))
+    told = await expect_refusal(hal.call(LeaveChannel(name="ops", members=("@eve",))))
     assert told.code == "forbidden"
     both = LeaveChannel(name="ops", members=("@hal", "@nobody"))
-    assert (await refused(arc.call(both))).code == "unknown_target"
+    assert (await expect_refusal(arc.call(both))).code == "unknown_target"
     assert len((await eve.call(ShowChannel(name="ops"))).members) == 3
     out = await arc.call(LeaveChannel(name="ops", members=("@hal",)))
     assert (len(out.members), out.master_id) == (2, None)
-    assert (await refused(hal.call(ListMessages(channel="ops")))).code == "forbidden"
+    assert (await expect_refusal(hal.call(ListMessages(channel="ops")))).code == "forbidden"
     await rig.operator(RetireAgent(address="@eve"))
     last = await rig.operator(LeaveChannel(name="ops", members=("@eve",)))
     assert [one.address for one in last.members] == ["@arc"]
@@ -183,7 +183,7 @@ async def test_an_archived_channel_is_out_of_the_lists(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await arc.call(CreateChannel(name="ops"))
     await arc.call(Send(channel="ops", body="hello"))
-    assert (await refused(hal.call(ArchiveChannel(name="ops")))).code == "forbidden"
+    assert (await expect_refusal(hal.call(ArchiveChannel(name="ops")))).code == "forbidden"
     archived = await arc.call(ArchiveChannel(name="ops"))
     assert archived.archived_at is not None
     assert await arc.call(ArchiveChannel(name="ops")) == archived
@@ -193,11 +193,11 @@ async def test_an_archived_channel_is_out_of_the_lists(rig: Rig) -> None:
 
 @as_test
 async def test_a_channel_that_is_not_there_is_offered(rig: Rig) -> None:
-    for wish in wishes(ShowChannel(name="ops"), JoinChannel(name="ops"), ListMessages(channel="ops")):
-        problem = await refused(rig.operator(wish))
+    for wish in draw_requests(ShowChannel(name="ops"), JoinChannel(name="ops"), ListMessages(channel="ops")):
+        problem = await expect_refusal(rig.operator(wish))
         assert problem.code == "not_found"
         assert [one.operation for one in problem.remedies] == ["channel.create", "channel.list"]
-    by_id = await refused(rig.operator(ShowChannel(name="cnv_none")))
+    by_id = await expect_refusal(rig.operator(ShowChannel(name="cnv_none")))
     assert [one.operation for one in by_id.remedies] == ["channel.list"]
 
 
@@ -218,7 +218,7 @@ async def test_a_cursor_never_goes_back_and_repeating_it_is_no_news(rig: Rig) ->
     assert await rig.operator(ReadLog(limit=200)) == before
     other = await rig.operator(Send(to="operator", body="a note"))
     astray = MarkRead(conversation_id=place, message_id=other.message_id)
-    assert (await refused(arc.call(astray))).code == "not_found"
+    assert (await expect_refusal(arc.call(astray))).code == "not_found"
 
 
 @as_test
@@ -250,7 +250,7 @@ async def test_conversations_are_listed_in_pages(rig: Rig) -> None:
         assert names == ["c4", "c3", "c2", "c1", "c0"]
         assert rest.next is None
         wrong = (await rig.operator(Who(limit=1, all=True))).next
-        assert (await refused(arc.call(listing(cursor=wrong)))).code == "bad_request"
+        assert (await expect_refusal(arc.call(listing(cursor=wrong)))).code == "bad_request"
 
 
 @as_test
@@ -270,7 +270,7 @@ async def test_a_thread_hangs_on_one_message(rig: Rig) -> None:
     )
     said = await hal.call(ListMessages(conversation=first.conversation_id))
     assert [message.body for message in said.items] == ["looking", "thanks"]
-    told = await refused(other.call(Send(thread=root.message_id, body="me too")))
+    told = await expect_refusal(other.call(Send(thread=root.message_id, body="me too")))
     assert told.code == "forbidden"
 
 
@@ -280,6 +280,8 @@ async def test_a_thread_in_a_direct_talk_is_for_its_two(rig: Rig) -> None:
     root = await rig.operator(Send(to="@arc", body="two things"))
     mine = await rig.operator(Send(thread=root.message_id, body="the first"))
     assert [one.target for one in mine.deliveries] == [arc.who.actor.agent_id]
-    assert (await refused(other.call(Send(thread=root.message_id, body="x")))).code == "forbidden"
-    assert (await refused(arc.call(Send(thread="msg_nothing", body="x")))).code == "not_found"
-    assert (await refused(arc.call(Send(thread=root.message_id, to="@arc", body="x")))).code == "bad_request"
+    assert (await expect_refusal(other.call(Send(thread=root.message_id, body="x")))).code == "forbidden"
+    assert (await expect_refusal(arc.call(Send(thread="msg_nothing", body="x")))).code == "not_found"
+    assert (
+        await expect_refusal(arc.call(Send(thread=root.message_id, to="@arc", body="x")))
+    ).code == "bad_request"

@@ -14,8 +14,8 @@ from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import ListMessages, PutBlob, Send
-from tests.broker.neighbours import wishes
-from tests.broker.rig import SECRET, Rig, as_test, refused
+from tests.broker.neighbours import draw_requests
+from tests.broker.rig import SECRET, Rig, as_test, expect_refusal
 
 
 @as_test
@@ -35,15 +35,15 @@ async def test_a_secret_is_shown_once_and_nowhere_else(rig: Rig) -> None:
 @as_test
 async def test_credentials_are_the_operators_to_make_and_list(rig: Rig) -> None:
     arc = await rig.agent("arc")
-    assert (await refused(arc.call(ListTokens()))).code == "forbidden"
-    assert (await refused(arc.call(CreateToken(kind=TokenKind.OPERATOR)))).code == "forbidden"
+    assert (await expect_refusal(arc.call(ListTokens()))).code == "forbidden"
+    assert (await expect_refusal(arc.call(CreateToken(kind=TokenKind.OPERATOR)))).code == "forbidden"
     operator = (await rig.operator(WhoAmI())).token_id
-    assert (await refused(arc.call(RevokeToken(token_id=operator)))).code == "forbidden"
-    assert (await refused(arc.call(RotateToken(token_id="tok_nothing")))).code == "forbidden"
-    assert (await refused(rig.operator(RevokeToken(token_id="tok_nothing")))).code == "not_found"
-    assert (await refused(rig.operator(CreateToken()))).code == "bad_request"
+    assert (await expect_refusal(arc.call(RevokeToken(token_id=operator)))).code == "forbidden"
+    assert (await expect_refusal(arc.call(RotateToken(token_id="tok_nothing")))).code == "forbidden"
+    assert (await expect_refusal(rig.operator(RevokeToken(token_id="tok_nothing")))).code == "not_found"
+    assert (await expect_refusal(rig.operator(CreateToken()))).code == "bad_request"
     unknown = CreateToken(agent="@arc", session_id="ses_nothing")
-    assert (await refused(rig.operator(unknown))).code == "not_found"
+    assert (await expect_refusal(rig.operator(unknown))).code == "not_found"
 
 
 @as_test
@@ -52,17 +52,19 @@ async def test_what_was_revoked_stays_so(rig: Rig) -> None:
     mine = (await arc.call(WhoAmI())).token_id
     gone = await arc.call(RevokeToken(token_id=mine, reason="lost"))
     assert (gone.state, gone.reason) == (TokenState.REVOKED, "lost")
-    problem = await refused(rig.scout(rig.tokens["arc"]))
+    problem = await expect_refusal(rig.scout(rig.tokens["arc"]))
     assert problem.code == "unauthenticated"
     assert (await rig.operator(RevokeToken(token_id=mine, reason="again"))).reason == "lost"
-    assert (await refused(rig.operator(RotateToken(token_id=mine)))).code == "wrong_state"
+    assert (await expect_refusal(rig.operator(RotateToken(token_id=mine)))).code == "wrong_state"
 
 
 @as_test
 async def test_a_guest_only_looks(rig: Rig) -> None:
     await rig.register("arc")
     await rig.operator(CreateChannel(name="ops"))
-    for wish in wishes(CreateToken(kind=TokenKind.GUEST), CreateToken(kind=TokenKind.GUEST, agent="@arc")):
+    for wish in draw_requests(
+        CreateToken(kind=TokenKind.GUEST), CreateToken(kind=TokenKind.GUEST, agent="@arc")
+    ):
         guest = await rig.scout((await rig.operator(wish)).secret)
         before = await rig.operator(ReadLog(limit=200))
         assert (await guest.call(Who())).items
@@ -70,7 +72,7 @@ async def test_a_guest_only_looks(rig: Rig) -> None:
         assert (await guest.call(ShowChannel(name="ops"))).name == "ops"
         assert (await guest.call(ListMessages(channel="ops"))).items == ()
         assert (await guest.call(ShowNow())).agents > 0
-        for change in wishes(
+        for change in draw_requests(
             Send(channel="ops", body="psst"),
             Send(broadcast=True, body="psst"),
             Send(to="@arc", body="psst"),
@@ -80,23 +82,23 @@ async def test_a_guest_only_looks(rig: Rig) -> None:
             SetAlias(name="a", target="@arc"),
             PutBlob(name="a", data=b"a"),
         ):
-            assert (await refused(guest.call(change))).code == "forbidden", change
+            assert (await expect_refusal(guest.call(change))).code == "forbidden", change
         assert await rig.operator(ReadLog(limit=200)) == before
 
 
 @as_test
 async def test_nothing_is_done_in_the_name_of_a_credential_without_an_agent(rig: Rig) -> None:
     await rig.operator(CreateChannel(name="ops"))
-    for wish in wishes(
+    for wish in draw_requests(
         CreateToken(kind=TokenKind.HOST),
         CreateToken(kind=TokenKind.NODE, node="other"),
         CreateToken(kind=TokenKind.CONNECTOR, connector="telegram"),
     ):
         seat = await rig.scout((await rig.operator(wish)).secret)
-        for change in wishes(
+        for change in draw_requests(
             Send(channel="ops", body="psst"),
             CreateChannel(name="mine"),
             ClaimInbox(),
             MarkLooked(at=rig.clock.now()),
         ):
-            assert (await refused(seat.call(change))).code == "forbidden", change
+            assert (await expect_refusal(seat.call(change))).code == "forbidden", change

@@ -10,7 +10,7 @@ from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.model.agent import Agent
 from scout.model.attention import AttentionKind
-from scout.model.events.envelope import Event, record_of
+from scout.model.events.envelope import Event, get_record
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WorkState
@@ -75,7 +75,7 @@ FLIGHT = [
 ]
 
 
-async def taken(seat: LocalScout) -> list[str]:
+async def take_inbox(seat: LocalScout) -> list[str]:
     """What an agent finds in its inbox and takes: the first line of each."""
     claimed = await seat.call(ClaimInbox())
     if claimed.items:
@@ -94,7 +94,7 @@ async def needs(rig: Rig) -> list[AttentionView]:
     return list((await rig.operator(ListAttention())).items)
 
 
-def told(rig: Rig, events: list[Event], *idents: str) -> list[str]:
+def tell_story(rig: Rig, events: list[Event], *idents: str) -> list[str]:
     """What happened to these records, by whom, in order: from the log alone. The same again counts once."""
     ledger = rig.broker.glance()
 
@@ -103,12 +103,12 @@ def told(rig: Rig, events: list[Event], *idents: str) -> list[str]:
         return (agent.definition_id or str(agent.path)) if agent else ident
 
     def line(event: Event) -> str:
-        record, move = record_of(event), getattr(event.payload, "move", None)
+        record, move = get_record(event), getattr(event.payload, "move", None)
         done = f"{move} -> {record.state}" if move else f"nudged {name(record.holder_id)}"
         return f"{name(event.source.id)}: {done}"
 
     def about(event: Event) -> set[str]:
-        subject = getattr(record_of(event), "about", "")
+        subject = getattr(get_record(event), "about", "")
         return {event.target.id, str(subject).partition(":")[2]}
 
     lines = [line(event) for event in events if about(event) & set(idents)]
@@ -121,11 +121,11 @@ async def morning(rig: Rig) -> dict[str, str]:
     await online_agent(rig, "cyr")
     asked = await rig.operator(MakeAsk(to="@arc", body="Ship the login.", work_item="the login"))
     assert asked.work_item_id is not None
-    assert await taken(arc) == ["Ship the login."]
+    assert await take_inbox(arc) == ["Ship the login."]
     assert (await arc.call(GetWork(work_item_id=asked.work_item_id))).state is WorkState.WORKING
 
     form = await arc.call(CreateWork(title="the login form", owner_id="@bea"))
-    assert [line for line in await taken(bea) if "the login form" in line]
+    assert [line for line in await take_inbox(bea) if "the login form" in line]
     await bea.call(StartWork(work_item_id=form.id))
     await bea.call(ProgressWork(work_item_id=form.id, summary="fields", done=1, total=2))
     waiting = await bea.call(WaitWork(work_item_id=form.id, on=WaitingKind.APPROVAL, ref="a new table"))
@@ -133,7 +133,7 @@ async def morning(rig: Rig) -> dict[str, str]:
     (item,) = [one for one in await needs(rig) if one.return_path.work_item_id == form.id]
     await rig.operator(ApproveAttention(attention_id=item.id, reason="go on"))
     assert (await bea.call(GetWork(work_item_id=form.id))).state is WorkState.WORKING
-    await taken(bea)
+    await take_inbox(bea)
     return {"flight": asked.flight_id, "login": asked.work_item_id, "form": form.id}
 
 
@@ -141,18 +141,18 @@ async def noon(rig: Rig, known: dict[str, str]) -> dict[str, str]:
     """A question between two; review, not good enough, good enough."""
     arc, bea, cyr = [await rig.scout(rig.tokens[name]) for name in NAMES]
     question = await bea.call(CreateQuestion(to="@cyr", body="Which library for the hash?"))
-    assert "Which library for the hash?" in await taken(cyr)
+    assert "Which library for the hash?" in await take_inbox(cyr)
     await cyr.call(AnswerQuestion(question_id=question.id, answer="the one we have"))
-    assert "the one we have" in await taken(bea)
+    assert "the one we have" in await take_inbox(bea)
     await bea.call(CloseQuestion(question_id=question.id))
 
     form = known["form"]
     await bea.call(SubmitWork(work_item_id=form, summary="done"))
-    assert await taken(arc)
+    assert await take_inbox(arc)
     await arc.call(ReopenWork(work_item_id=form, reason="no test"))
-    assert await taken(bea)
+    assert await take_inbox(bea)
     await bea.call(SubmitWork(work_item_id=form, summary="with a test"))
-    await taken(arc)
+    await take_inbox(arc)
     done = await arc.call(AcceptWork(work_item_id=form))
     assert (done.state, done.next_move_owner_id) == (WorkState.DONE, None)
     return {**known, "question": question.id}
@@ -163,14 +163,16 @@ async def afternoon(rig: Rig, known: dict[str, str]) -> dict[str, str]:
     arc, _, cyr = [await rig.scout(rig.tokens[name]) for name in NAMES]
     assert (await arc.call(GetFlight(flight_id=known["flight"]))).state is FlightState.RUNNING
     docs = await arc.call(CreateWork(title="the docs", owner_id="@cyr"))
-    await taken(cyr)
+    await take_inbox(cyr)
     await hours(rig, 5)
-    assert any(docs.id in line or "the docs" in line for line in await taken(cyr)), "the owner is reminded"
+    assert any(docs.id in line or "the docs" in line for line in await take_inbox(cyr)), (
+        "the owner is reminded"
+    )
     assert not [one for one in await needs(rig) if docs.id in str(one.dedupe)]
     await hours(rig, 5)
     (late,) = [one for one in await needs(rig) if docs.id in str(one.dedupe)]
     assert late.kind is AttentionKind.WAITING
-    assert await taken(cyr) == [], "one reminder in a period, to one"
+    assert await take_inbox(cyr) == [], "one reminder in a period, to one"
     await rig.operator(AnswerAttention(attention_id=late.id, answer="I spoke to cyr"))
     await cyr.call(StartWork(work_item_id=docs.id))
     await cyr.call(SubmitWork(work_item_id=docs.id, summary="written"))
@@ -203,11 +205,11 @@ def test_a_day_of_three_agents_and_a_person_is_told_by_its_log(tmp_path: Path) -
             second.tokens = tokens
             known = await afternoon(second, known)
             events = await read_log(second)
-            assert told(second, events, known["form"]) == FORM
-            assert told(second, events, known["question"]) == QUESTION
-            assert told(second, events, known["docs"]) == DOCS
-            assert told(second, events, known["login"]) == LOGIN
-            assert told(second, events, known["flight"]) == FLIGHT
+            assert tell_story(second, events, known["form"]) == FORM
+            assert tell_story(second, events, known["question"]) == QUESTION
+            assert tell_story(second, events, known["docs"]) == DOCS
+            assert tell_story(second, events, known["login"]) == LOGIN
+            assert tell_story(second, events, known["flight"]) == FLIGHT
 
     asyncio.run(play())
     report = verify(after / "scout.db")

@@ -9,7 +9,7 @@ import pytest
 from scout.adapters.echo import Echo
 from scout.model.delivery import InspectResult
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.flight import FlightState
 from scout.model.problems.session import Layer
 from scout.policy.limits import Limits, Periods
@@ -22,8 +22,8 @@ from tests.broker.rig import (
     advance_clock,
     as_test,
     event_name,
-    events_of,
     inbox_bodies,
+    list_events,
     read_log,
     run_scene,
     wait_for_end,
@@ -74,7 +74,7 @@ class Odd(Echo):
         raise OSError("cannot look")
 
 
-def of(rig: Rig, flight_id: str):
+def get_flight(rig: Rig, flight_id: str):
     return rig.operator(GetFlight(flight_id=flight_id))
 
 
@@ -116,16 +116,16 @@ async def test_the_way_of_an_ask(rig: Rig) -> None:
     asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
     delivery = (await rig.operator(ListDeliveries(target="@parrot"))).items[0]
     await wait_until(lambda: running(rig, asked.flight_id))
-    assert await events_of(rig, asked.flight_id) == ["flight.queued", "flight.updated", "flight.started"]
-    assert await events_of(rig, delivery.id) == [
+    assert await list_events(rig, asked.flight_id) == ["flight.queued", "flight.updated", "flight.started"]
+    assert await list_events(rig, delivery.id) == [
         "delivery.requested",
         "delivery.leased",
         "delivery.woken",
         "delivery.acked",
     ]
     waking = await read_log(rig, "collab.flight.updated")
-    assert record_of(waking[0]).phase == "waking"
-    view = await of(rig, asked.flight_id)
+    assert get_record(waking[0]).phase == "waking"
+    view = await get_flight(rig, asked.flight_id)
     assert (view.attempts, view.may_repeat) == (1, False)
     assert view.session_id
     assert view.endpoint_id
@@ -134,7 +134,7 @@ async def test_the_way_of_an_ask(rig: Rig) -> None:
 
 
 async def running(rig: Rig, flight_id: str) -> bool:
-    return (await of(rig, flight_id)).state is FlightState.RUNNING
+    return (await get_flight(rig, flight_id)).state is FlightState.RUNNING
 
 
 def test_a_refusing_harness_is_tried_again_and_then_given_up(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_a_refusing_harness_is_tried_again_and_then_given_up(tmp_path: Path) -> 
         asked = await rig.operator(MakeAsk(to="@parrot", body="!refuse the line is busy"))
         for attempt, pause in ((1, 2.0), (2, 4.0)):
             await wait_until(lambda: retrying(rig, asked.flight_id, attempt))  # noqa: B023 (awaited at once)
-            view = await of(rig, asked.flight_id)
+            view = await get_flight(rig, asked.flight_id)
             assert view.state is FlightState.QUEUED
             assert "the line is busy" in view.reason
             assert view.next_check_at is not None
             assert round(view.next_check_at.since(view.updated_at)) == pause
             await advance_clock(rig, pause - 1)
-            assert (await of(rig, asked.flight_id)).attempts == attempt
+            assert (await get_flight(rig, asked.flight_id)).attempts == attempt
             await advance_clock(rig, 1.5)
         view = await wait_for_end(rig, asked.flight_id)
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "wake_failed")
@@ -165,7 +165,7 @@ def test_a_refusing_harness_is_tried_again_and_then_given_up(tmp_path: Path) -> 
 
 
 async def retrying(rig: Rig, flight_id: str, attempt: int) -> bool:
-    view = await of(rig, flight_id)
+    view = await get_flight(rig, flight_id)
     return view.phase == "retrying" and view.attempts == attempt
 
 
@@ -203,7 +203,7 @@ def test_a_lease_is_renewed_while_a_program_begins(tmp_path: Path) -> None:
         first = delivery.leased_until
         assert first is not None
         assert delivery.leased_by == "dispatcher"
-        await wait_until(lambda: renewed(rig, delivery.id, first))
+        await wait_until(lambda: is_renewed(rig, delivery.id, first))
         slow.go.set()
         assert (await wait_for_end(rig, asked.flight_id)).output == "x"
         assert (await rig.operator(GetDelivery(delivery_id=delivery.id))).attempts == 1
@@ -211,7 +211,7 @@ def test_a_lease_is_renewed_while_a_program_begins(tmp_path: Path) -> None:
     run_scene(scene, tmp_path, periods=Periods(lease=0.3), harnesses={"echo": Slow()})
 
 
-async def renewed(rig: Rig, ident: str, first: int) -> bool:
+async def is_renewed(rig: Rig, ident: str, first: int) -> bool:
     until_ = (await rig.operator(GetDelivery(delivery_id=ident))).leased_until
     return until_ is not None and until_ > first
 
@@ -244,10 +244,10 @@ async def test_everything_after_the_commit_may_happen_twice(rig: Rig) -> None:
     rig.broker.call_listeners(await read_log(rig))
     await rig.operator(MakeAsk(to="@counts", body="y", wait=20))
     assert (rig.home / "runs").read_text().split() == ["run", "run"]
-    assert (await of(rig, asked.flight_id)).revision == view.revision
+    assert (await get_flight(rig, asked.flight_id)).revision == view.revision
     # The same delivery once more at the port: the harness finds the turn, and starts nothing.
     harness = rig.broker.services.harnesses["command"]
-    delivery = record_of(request)
+    delivery = get_record(request)
     spec = SessionSpec(
         session_id=view.session_id or "", agent_id=delivery.target, address="@counts", command=command
     )
@@ -262,7 +262,7 @@ def test_faults_of_an_adapter_end_the_turn_and_not_the_lane(tmp_path: Path) -> N
         await rig.register("strange", harness="echo")
         for body, code, words in (
             ("raise", "session_failed", "ValueError: an odd adapter"),
-            ("silence", "session_failed", "fell silent"),
+            ("silence", "session_failed", "stopped responding"),
             ("else", "session_failed", "overloaded"),
             ("raise at once", "wake_failed", "OSError: no such thing"),
         ):

@@ -5,7 +5,7 @@ import pytest
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep.housekeeping import flush, tidy
 from scout.model.endpoint import Endpoint, EndpointState
-from scout.model.events.event_types import event_type
+from scout.model.events.event_types import get_event_type
 from scout.model.events.presence import SessionStarted
 from scout.model.session import Session
 from scout.model.status import AgentStatus
@@ -16,14 +16,14 @@ from scout.protocol.overview import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Send
 from scout.store.ledger import Ledger
-from tests.broker.neighbours import wishes
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.neighbours import draw_requests
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 async def _types(rig: Rig) -> list[str]:
     """What was told of agents and endpoints, without their registration."""
     events = (await rig.operator(ReadLog(limit=200))).items
-    told = [event_type(type(event)).removeprefix("collab.") for event in events]
+    told = [get_event_type(type(event)).removeprefix("collab.") for event in events]
     return [one for one in told if one.startswith(("agent.o", "agent.heart", "endpoint."))]
 
 
@@ -34,7 +34,9 @@ async def test_an_endpoint_moves_only_as_its_table_allows(rig: Rig) -> None:
     assert endpoint.state is EndpointState.WORKING
     idle = await arc.call(UpdateEndpoint(endpoint_id=endpoint.id, state=EndpointState.IDLE))
     assert (idle.state, idle.revision > endpoint.revision) == (EndpointState.IDLE, True)
-    problem = await refused(arc.call(UpdateEndpoint(endpoint_id=endpoint.id, state=EndpointState.REGISTERED)))
+    problem = await expect_refusal(
+        arc.call(UpdateEndpoint(endpoint_id=endpoint.id, state=EndpointState.REGISTERED))
+    )
     assert problem.code == "wrong_state"
     failed = await arc.call(
         UpdateEndpoint(endpoint_id=endpoint.id, state=EndpointState.FAILED, reason="crashed")
@@ -45,9 +47,9 @@ async def test_an_endpoint_moves_only_as_its_table_allows(rig: Rig) -> None:
     assert stopped.state is EndpointState.STOPPED
     assert await arc.call(RemoveEndpoint(endpoint_id=endpoint.id)) == stopped
     again = UpdateEndpoint(endpoint_id=endpoint.id, state=EndpointState.IDLE)
-    assert (await refused(arc.call(again))).code == "wrong_state"
+    assert (await expect_refusal(arc.call(again))).code == "wrong_state"
     broken = RegisterEndpoint(state=EndpointState.FAILED)
-    assert (await refused(arc.call(broken))).code == "bad_request"
+    assert (await expect_refusal(arc.call(broken))).code == "bad_request"
 
 
 @as_test
@@ -56,7 +58,7 @@ async def test_a_revision_that_was_overtaken_is_refused(rig: Rig) -> None:
     endpoint = await arc.call(RegisterEndpoint())
     await arc.call(UpdateEndpoint(endpoint_id=endpoint.id, preferred=True, revision=endpoint.revision))
     stale = UpdateEndpoint(endpoint_id=endpoint.id, state=EndpointState.WORKING, revision=endpoint.revision)
-    assert (await refused(arc.call(stale))).code == "wrong_revision"
+    assert (await expect_refusal(arc.call(stale))).code == "wrong_revision"
     before = await _types(rig)
     seen = UpdateEndpoint(endpoint_id=endpoint.id, revision=endpoint.revision + 1)
     assert (await arc.call(seen)).revision == endpoint.revision + 1
@@ -87,7 +89,7 @@ async def test_a_new_process_node_or_session_is_a_new_endpoint(rig: Rig) -> None
     one, two = await _session(rig, made.agent.id), await _session(rig, made.agent.id)
     first = await arc.call(RegisterEndpoint(harness="codex", session_id=one.id))
     change = UpdateEndpoint(endpoint_id=first.id, session_id=two.id)
-    assert (await refused(arc.call(change))).code == "bad_request"
+    assert (await expect_refusal(arc.call(change))).code == "bad_request"
     second = await arc.call(RegisterEndpoint(harness="codex", session_id=two.id))
     third = await arc.call(RegisterEndpoint(session_id=two.id))
     assert len({first.id, second.id, third.id}) == 3
@@ -97,19 +99,19 @@ async def test_a_new_process_node_or_session_is_a_new_endpoint(rig: Rig) -> None
     assert learnt.session_id == one.id
     nameless = await arc.call(RegisterEndpoint())
     claude = await arc.call(RegisterEndpoint(harness="claude"))
-    for wish in wishes(
+    for wish in draw_requests(
         RegisterEndpoint(harness="claude", session_id=two.id),
         RegisterEndpoint(harness="codex", session_id=two.id, node="Studio.local"),
         UpdateEndpoint(endpoint_id=claude.id, session_id=two.id),
         UpdateEndpoint(endpoint_id=nameless.id, session_id=two.id),
     ):
-        assert (await refused(arc.call(wish))).code == "harness_mismatch"
+        assert (await expect_refusal(arc.call(wish))).code == "harness_mismatch"
     foreign = await _session(rig, hal.agent.id)
-    for wish in wishes(
+    for wish in draw_requests(
         RegisterEndpoint(session_id=foreign.id),
         UpdateEndpoint(endpoint_id=(await arc.call(RegisterEndpoint())).id, session_id=foreign.id),
     ):
-        assert (await refused(arc.call(wish))).code == "not_found"
+        assert (await expect_refusal(arc.call(wish))).code == "not_found"
     assert "harness" not in UpdateEndpoint.__struct_fields__
     assert "node" not in UpdateEndpoint.__struct_fields__
     listed = await arc.call(ListSessions(agent="@arc"))
@@ -216,11 +218,11 @@ async def test_an_alias_may_be_for_one_session(rig: Rig) -> None:
 async def test_an_endpoint_is_its_agents_alone(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     endpoint = await arc.call(RegisterEndpoint())
-    for wish in wishes(
+    for wish in draw_requests(
         Heartbeat(endpoint_id=endpoint.id),
         UpdateEndpoint(endpoint_id=endpoint.id, preferred=True),
         RemoveEndpoint(endpoint_id=endpoint.id),
         RegisterEndpoint(agent_id=endpoint.agent_id),
     ):
-        assert (await refused(hal.call(wish))).code == "forbidden"
-    assert (await refused(arc.call(Heartbeat(endpoint_id="ept_nothing")))).code == "not_found"
+        assert (await expect_refusal(hal.call(wish))).code == "forbidden"
+    assert (await expect_refusal(arc.call(Heartbeat(endpoint_id="ept_nothing")))).code == "not_found"

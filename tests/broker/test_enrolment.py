@@ -21,7 +21,7 @@ from scout.protocol.inbox import ClaimInbox, GetDelivery, ListInbox
 from scout.protocol.overview import PauseScout, ReadLog, ResumeScout, ShowNow, ShowStatus, Watch
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Reply, Send
-from tests.broker.rig import Rig, advance_clock, as_test, event_name, read_log, refused, run_scene
+from tests.broker.rig import Rig, advance_clock, as_test, event_name, expect_refusal, read_log, run_scene
 
 
 def folder(rig: Rig, name: str = "talkie") -> str:
@@ -36,12 +36,12 @@ async def host(rig: Rig) -> LocalScout:
     return await rig.scout(made.secret)
 
 
-async def enrolled(rig: Rig, seat: LocalScout, name: str = "talkie", **more: Any) -> Enrolled:
+async def enrol(rig: Rig, seat: LocalScout, name: str = "talkie", **more: Any) -> Enrolled:
     given: dict[str, Any] = {"native_session_id": "n-1", "parent_pid": 77, "parent_started": "5", **more}
     return await seat.call(Enrol(cwd=folder(rig, name), harness="claude", **given))
 
 
-async def told(seat: LocalScout, session: Enrolled, event: HookEvent, **more: Any) -> HookAnswer:
+async def report_hook(seat: LocalScout, session: Enrolled, event: HookEvent, **more: Any) -> HookAnswer:
     return await seat.call(ReportHook(session_id=session.session.id, event=event, **more))
 
 
@@ -53,7 +53,7 @@ async def endpoint_state(rig: Rig, made: Enrolled) -> EndpointState:
 @as_test
 async def test_a_session_enrols_as_its_projects_agent(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat, model="opus")
+    made = await enrol(rig, seat, model="opus")
     assert made.address.startswith("@talkie")
     session = made.session
     assert (session.origin, session.state) == (SessionOrigin.ENROLLED, SessionState.LIVE)
@@ -70,12 +70,12 @@ async def test_a_session_enrols_as_its_projects_agent(rig: Rig) -> None:
 @as_test
 async def test_the_same_session_again_keeps_its_record_and_gets_a_fresh_token(rig: Rig) -> None:
     seat = await host(rig)
-    first = await enrolled(rig, seat)
-    again = await enrolled(rig, seat)
+    first = await enrol(rig, seat)
+    again = await enrol(rig, seat)
     assert (again.session.id, again.endpoint_id) == (first.session.id, first.endpoint_id)
     assert first.token is not None
     assert again.token not in (None, first.token)
-    problem = await refused(rig.scout(first.token))
+    problem = await expect_refusal(rig.scout(first.token))
     assert problem.code == "unauthenticated"
     assert len((await rig.operator(ListSessions())).items) == 1
 
@@ -83,23 +83,23 @@ async def test_the_same_session_again_keeps_its_record_and_gets_a_fresh_token(ri
 @as_test
 async def test_a_relay_and_a_hook_of_one_process_find_the_same_session(rig: Rig) -> None:
     seat = await host(rig)
-    relay = await enrolled(rig, seat, native_session_id=None)
-    hook = await enrolled(rig, seat, native_session_id="n-9")
+    relay = await enrol(rig, seat, native_session_id=None)
+    hook = await enrol(rig, seat, native_session_id="n-9")
     assert hook.session.id == relay.session.id
     assert hook.session.native_ids == {"session": "n-9"}
-    relay_again = await enrolled(rig, seat, native_session_id=None)
+    relay_again = await enrol(rig, seat, native_session_id=None)
     assert relay_again.session.id == relay.session.id
-    another = await enrolled(rig, seat, native_session_id="n-10")
+    another = await enrol(rig, seat, native_session_id="n-10")
     assert another.session.id != relay.session.id
-    nameless = await enrolled(rig, seat, native_session_id=None, parent_pid=None, parent_started=None)
+    nameless = await enrol(rig, seat, native_session_id=None, parent_pid=None, parent_started=None)
     assert nameless.session.id not in (relay.session.id, another.session.id)
 
 
 @as_test
 async def test_another_process_of_the_same_session_is_another_endpoint(rig: Rig) -> None:
     seat = await host(rig)
-    first = await enrolled(rig, seat)
-    second = await enrolled(rig, seat, parent_pid=78, parent_started="9")
+    first = await enrol(rig, seat)
+    second = await enrol(rig, seat, parent_pid=78, parent_started="9")
     assert second.session.id == first.session.id
     assert second.endpoint_id != first.endpoint_id
     assert await endpoint_state(rig, first) is EndpointState.STOPPED
@@ -109,14 +109,14 @@ async def test_another_process_of_the_same_session_is_another_endpoint(rig: Rig)
 @as_test
 async def test_a_second_live_session_has_a_name_of_its_own(rig: Rig) -> None:
     seat = await host(rig)
-    first = await enrolled(rig, seat)
-    second = await enrolled(rig, seat, native_session_id="n-2", parent_pid=78)
+    first = await enrol(rig, seat)
+    second = await enrol(rig, seat, native_session_id="n-2", parent_pid=78)
     assert second.agent_id == first.agent_id
     names = (await rig.operator(ListAliases())).items
     assert [(one.name, one.target.session_id) for one in names] == [("talkie-2", second.session.id)]
-    third = await enrolled(rig, seat, native_session_id="n-3", parent_pid=79)
+    third = await enrol(rig, seat, native_session_id="n-3", parent_pid=79)
     assert {one.name for one in (await rig.operator(ListAliases())).items} == {"talkie-2", "talkie-3"}
-    await told(seat, second, HookEvent.SESSION_END)
+    await report_hook(seat, second, HookEvent.SESSION_END)
     await advance_clock(rig, 1)
     names = (await rig.operator(ListAliases())).items
     assert [(one.name, one.target.session_id) for one in names] == [("talkie-3", third.session.id)]
@@ -125,17 +125,17 @@ async def test_a_second_live_session_has_a_name_of_its_own(rig: Rig) -> None:
 @as_test
 async def test_the_end_of_a_session_ends_its_endpoint_and_its_token(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     assert made.token is not None
-    await told(seat, made, HookEvent.SESSION_END)
-    await told(seat, made, HookEvent.SESSION_END)
+    await report_hook(seat, made, HookEvent.SESSION_END)
+    await report_hook(seat, made, HookEvent.SESSION_END)
     session = await rig.operator(GetSession(session_id=made.session.id))
     assert (session.state, session.pid) == (SessionState.ENDED, None)
     assert await endpoint_state(rig, made) is EndpointState.STOPPED
-    assert (await refused(rig.scout(made.token))).code == "unauthenticated"
-    late = await refused(told(seat, made, HookEvent.STOP))
+    assert (await expect_refusal(rig.scout(made.token))).code == "unauthenticated"
+    late = await expect_refusal(report_hook(seat, made, HookEvent.STOP))
     assert (late.code, late.accepts) == ("wrong_state", ("resume",))
-    back = await enrolled(rig, seat)
+    back = await enrol(rig, seat)
     assert (back.session.id, back.session.state) == (made.session.id, SessionState.LIVE)
     assert back.endpoint_id != made.endpoint_id
 
@@ -143,7 +143,7 @@ async def test_the_end_of_a_session_ends_its_endpoint_and_its_token(rig: Rig) ->
 @as_test
 async def test_a_host_token_opens_no_other_door(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     tried: list[Any] = [
         Who(),
         WhoAmI(),
@@ -162,10 +162,10 @@ async def test_a_host_token_opens_no_other_door(rig: Rig) -> None:
         GetSession(session_id=made.session.id),
     ]
     for request in tried:
-        assert (await refused(seat.call(request))).code == "forbidden", request
+        assert (await expect_refusal(seat.call(request))).code == "forbidden", request
     with pytest.raises(Exception, match="watch"):
         await anext(seat.watch(Watch()))
-    problem = await refused(
+    problem = await expect_refusal(
         rig.scout((await rig.operator(CreateToken(kind=TokenKind.HOST))).secret, "@talkie")
     )
     assert problem.code in ("forbidden", "unknown_target")
@@ -174,16 +174,16 @@ async def test_a_host_token_opens_no_other_door(rig: Rig) -> None:
 @as_test
 async def test_a_host_reports_only_for_sessions_that_it_enrolled(rig: Rig) -> None:
     seat, other = await host(rig), await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     for event in HookEvent:
-        problem = await refused(told(other, made, event))
+        problem = await expect_refusal(report_hook(other, made, event))
         assert problem.code == "forbidden"
         assert "the host token that enrolled the session" in problem.needs
     agent = await rig.agent("bow")
-    assert (await refused(told(agent, made, HookEvent.STOP))).code == "forbidden"
-    assert (await refused(agent.call(Enrol(cwd=folder(rig), harness="claude")))).code == "forbidden"
-    await enrolled(rig, other)
-    assert (await told(other, made, HookEvent.STOP)).context == ""
+    assert (await expect_refusal(report_hook(agent, made, HookEvent.STOP))).code == "forbidden"
+    assert (await expect_refusal(agent.call(Enrol(cwd=folder(rig), harness="claude")))).code == "forbidden"
+    await enrol(rig, other)
+    assert (await report_hook(other, made, HookEvent.STOP)).context == ""
 
 
 @as_test
@@ -191,7 +191,9 @@ async def test_only_a_folder_of_its_own_is_a_project(rig: Rig) -> None:
     seat = await host(rig)
     (rig.home / "home").mkdir()
     for directory in ("/", str(rig.home / "home")):
-        problem = await refused(seat.call(Enrol(cwd=directory, harness="claude", native_session_id="x")))
+        problem = await expect_refusal(
+            seat.call(Enrol(cwd=directory, harness="claude", native_session_id="x"))
+        )
         assert (problem.code, problem.field) == ("bad_request", "directory")
     assert (await rig.operator(ListSessions())).items == ()
 
@@ -199,9 +201,9 @@ async def test_only_a_folder_of_its_own_is_a_project(rig: Rig) -> None:
 @as_test
 async def test_a_retired_agent_enrols_nobody(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     await rig.operator(RetireAgent(address=made.agent_id))
-    assert (await refused(enrolled(rig, seat))).code == "retired_target"
+    assert (await expect_refusal(enrol(rig, seat))).code == "retired_target"
 
 
 def test_a_work_tree_is_a_workspace_of_its_own(tmp_path: Path) -> None:
@@ -214,8 +216,8 @@ def test_a_work_tree_is_a_workspace_of_its_own(tmp_path: Path) -> None:
 
     async def scene(rig: Rig) -> None:
         seat = await host(rig)
-        one = await enrolled(rig, seat, "arc")
-        other = await enrolled(rig, seat, "arc-fix", native_session_id="n-2", parent_pid=78)
+        one = await enrol(rig, seat, "arc")
+        other = await enrol(rig, seat, "arc-fix", native_session_id="n-2", parent_pid=78)
         assert one.agent_id != other.agent_id
         shown = await rig.operator(ShowAgent(address=other.agent_id))
         assert (shown.definition_id, shown.workspace) == ("arc", "fix")
@@ -226,92 +228,92 @@ def test_a_work_tree_is_a_workspace_of_its_own(tmp_path: Path) -> None:
 @as_test
 async def test_the_start_says_who_you_are_what_you_owe_and_how_to_reply(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
-    first = (await told(seat, made, HookEvent.SESSION_START)).context.splitlines()
+    made = await enrol(rig, seat)
+    first = (await report_hook(seat, made, HookEvent.SESSION_START)).context.splitlines()
     assert first[0] == f"Scout: to other agents you are {made.minimal} in {folder(rig)}."
     assert first[1] == "You owe nothing."
     assert "`messages_reply " in first[2]
     await rig.operator(MakeAsk(to=made.address, body="review this"))
-    again = (await told(seat, made, HookEvent.SESSION_START)).context.splitlines()
+    again = (await report_hook(seat, made, HookEvent.SESSION_START)).context.splitlines()
     assert again[1].startswith("You owe: 1 ask, 1 unread message; ")
 
 
 @as_test
 async def test_mail_is_handed_over_at_the_stop_and_taken_with_the_next_prompt(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
-    assert (await told(seat, made, HookEvent.PROMPT_SUBMIT)).context == ""
+    made = await enrol(rig, seat)
+    assert (await report_hook(seat, made, HookEvent.PROMPT_SUBMIT)).context == ""
     assert await endpoint_state(rig, made) is EndpointState.WORKING
     asked = await rig.operator(MakeAsk(to=made.address, body="review this\nand that"))
     await (await rig.agent("bow")).call(Send(to=made.address, body="hi"))
-    handed = await told(seat, made, HookEvent.STOP)
+    handed = await report_hook(seat, made, HookEvent.STOP)
     assert "> review this\n> and that\n" in handed.context
     assert "asks you and waits for the result" in handed.context
     assert "inReplyTo msg_" in handed.context
     assert len(handed.handed_over) == 2
     assert await endpoint_state(rig, made) is EndpointState.WORKING
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state == "queued"
-    assert (await told(seat, made, HookEvent.PROMPT_SUBMIT)).context == ""
+    assert (await report_hook(seat, made, HookEvent.PROMPT_SUBMIT)).context == ""
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state == "running"
     states = [(await rig.operator(GetDelivery(delivery_id=one))).state for one in handed.handed_over]
     assert states == ["acked", "acked"]
     assert made.token is not None
     await (await rig.scout(made.token)).call(Reply(body="fine", in_reply_to=asked.flight_id))
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).output == "fine"
-    assert (await told(seat, made, HookEvent.STOP)).context == ""
+    assert (await report_hook(seat, made, HookEvent.STOP)).context == ""
     assert await endpoint_state(rig, made) is EndpointState.IDLE
 
 
 @as_test
 async def test_while_scout_is_paused_a_stop_hands_nothing_over(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     await rig.operator(PauseScout())
     await rig.operator(Send(to=made.address, body="later, please"))
-    assert (await told(seat, made, HookEvent.STOP)).context == ""
+    assert (await report_hook(seat, made, HookEvent.STOP)).context == ""
     await rig.operator(ResumeScout())
-    assert "later, please" in (await told(seat, made, HookEvent.STOP)).context
+    assert "later, please" in (await report_hook(seat, made, HookEvent.STOP)).context
 
 
 @as_test
 async def test_mail_that_nobody_confirms_comes_again_and_says_so(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     await (await rig.agent("bow")).call(Send(to=made.address, body="hi"))
-    assert "may be a repeat" not in (await told(seat, made, HookEvent.STOP)).context
-    assert (await told(seat, made, HookEvent.STOP)).context == ""
+    assert "may be a repeat" not in (await report_hook(seat, made, HookEvent.STOP)).context
+    assert (await report_hook(seat, made, HookEvent.STOP)).context == ""
     await advance_clock(rig, 61)
     rig.clock.ahead += 10
-    assert "may be a repeat" in (await told(seat, made, HookEvent.STOP)).context
+    assert "may be a repeat" in (await report_hook(seat, made, HookEvent.STOP)).context
 
 
 @as_test
 async def test_what_an_ended_session_did_not_take_goes_to_the_next(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     await (await rig.agent("bow")).call(Send(to=made.address, body="hi"))
-    assert (await told(seat, made, HookEvent.STOP)).handed_over
-    await told(seat, made, HookEvent.SESSION_END)
-    other = await enrolled(rig, seat, native_session_id="n-2", parent_pid=78)
-    assert "> hi" in (await told(seat, other, HookEvent.STOP)).context
+    assert (await report_hook(seat, made, HookEvent.STOP)).handed_over
+    await report_hook(seat, made, HookEvent.SESSION_END)
+    other = await enrol(rig, seat, native_session_id="n-2", parent_pid=78)
+    assert "> hi" in (await report_hook(seat, other, HookEvent.STOP)).context
 
 
 @as_test
 async def test_what_waits_is_mentioned_at_a_prompt(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     bow = await rig.agent("bow")
     for number in (1, 2):
         await bow.call(Send(to=made.address, body=f"hi {number}"))
-        text = (await told(seat, made, HookEvent.PROMPT_SUBMIT)).context
+        text = (await report_hook(seat, made, HookEvent.PROMPT_SUBMIT)).context
         assert ("1 unread message;" if number == 1 else "2 unread messages;") in text
 
 
 @as_test
 async def test_a_permission_request_needs_the_person(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
-    asked = await told(
+    made = await enrol(rig, seat)
+    asked = await report_hook(
         seat, made, HookEvent.PERMISSION_REQUEST, tool="Bash", arguments={"command": "rm -rf x"}
     )
     assert asked.attention_id is not None
@@ -320,7 +322,7 @@ async def test_a_permission_request_needs_the_person(rig: Rig) -> None:
     assert item.return_path.session_id == made.session.id
     assert made.token is not None
     session = await rig.scout(made.token)
-    assert (await refused(session.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
+    assert (await expect_refusal(session.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
     await rig.operator(ApproveAttention(attention_id=item.id))
     decided = await session.call(GetAttention(attention_id=item.id))
     assert decided.state is AttentionState.RESOLVED
@@ -329,10 +331,10 @@ async def test_a_permission_request_needs_the_person(rig: Rig) -> None:
 @as_test
 async def test_a_permission_that_was_decided_at_the_terminal_needs_nobody_any_more(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
-    asked = await told(seat, made, HookEvent.PERMISSION_REQUEST)
+    made = await enrol(rig, seat)
+    asked = await report_hook(seat, made, HookEvent.PERMISSION_REQUEST)
     assert asked.attention_id is not None
-    await told(seat, made, HookEvent.STOP)
+    await report_hook(seat, made, HookEvent.STOP)
     item = await rig.operator(GetAttention(attention_id=asked.attention_id))
     assert item.state is AttentionState.DISMISSED
 
@@ -341,8 +343,8 @@ async def test_a_permission_that_was_decided_at_the_terminal_needs_nobody_any_mo
 async def test_who_once_pulled_does_not_say_what_scout_starts(rig: Rig) -> None:
     seat = await host(rig)
     await rig.register("talkie", project_root=folder(rig), harness="echo")
-    made = await enrolled(rig, seat)
-    await told(seat, made, HookEvent.SESSION_END)
+    made = await enrol(rig, seat)
+    await report_hook(seat, made, HookEvent.SESSION_END)
     asked = await rig.operator(MakeAsk(to=made.address, body="hello", wait=10))
     assert asked.output == "hello"
 
@@ -350,8 +352,8 @@ async def test_who_once_pulled_does_not_say_what_scout_starts(rig: Rig) -> None:
 @as_test
 async def test_every_fact_names_the_hosts_credential(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
-    await told(seat, made, HookEvent.SESSION_END)
+    made = await enrol(rig, seat)
+    await report_hook(seat, made, HookEvent.SESSION_END)
     ours = [one for one in await read_log(rig) if one.metadata.token_id == seat.who.actor.token_id]
     names = {event_name(one) for one in ours}
     assert {"agent.registered", "session.started", "token.created", "session.ended", "token.revoked"} <= names

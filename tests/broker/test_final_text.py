@@ -6,12 +6,20 @@ from scout.model.conversation import BODY_LIMIT
 from scout.model.flight import FlightState
 from scout.policy.limits import Limits
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.talk import GetBlob, GetMessage, PutBlob, Reply, Send
-from tests.broker.rig import Rig, as_test, online_agent, refused, run_scene, wait_for_end, write_program
+from tests.broker.rig import (
+    Rig,
+    as_test,
+    expect_refusal,
+    online_agent,
+    run_scene,
+    wait_for_end,
+    write_program,
+)
 
 
-async def answer_of(rig: Rig, text: str) -> tuple[str, str | None]:
+async def get_answer(rig: Rig, text: str) -> tuple[str, str | None]:
     """The output of an agent whose program runs this, and the message that holds it."""
     await rig.register("says", command=write_program(rig.home, "says", text))
     asked = await rig.operator(MakeAsk(to="@says", body="go", wait=20))
@@ -22,7 +30,7 @@ async def answer_of(rig: Rig, text: str) -> tuple[str, str | None]:
 
 @as_test
 async def test_a_long_answer_is_attached_and_begins_in_the_message(rig: Rig) -> None:
-    output, message_id = await answer_of(rig, "cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' x")
+    output, message_id = await get_answer(rig, "cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' x")
     assert len(output.encode()) <= BODY_LIMIT
     assert output.startswith("x" * 200_000)
     message = await rig.operator(GetMessage(message_id=message_id or ""))
@@ -36,7 +44,7 @@ async def test_a_long_answer_is_attached_and_begins_in_the_message(rig: Rig) -> 
 
 def test_of_an_answer_longer_than_an_attachment_the_beginning_is_attached(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        output, message_id = await answer_of(rig, "cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' x")
+        output, message_id = await get_answer(rig, "cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' x")
         message = await rig.operator(GetMessage(message_id=message_id or ""))
         assert message.attachments[0].size == 400_000
         assert "This answer has 1000000 bytes. The first 400000 bytes of it: scout attach" in output
@@ -46,14 +54,14 @@ def test_of_an_answer_longer_than_an_attachment_the_beginning_is_attached(tmp_pa
 
 @as_test
 async def test_nul_and_bytes_that_are_no_text_are_made_visible(rig: Rig) -> None:
-    output, _ = await answer_of(rig, "cat >/dev/null; printf 'important\\0tail \\377 end'")
+    output, _ = await get_answer(rig, "cat >/dev/null; printf 'important\\0tail \\377 end'")
     assert output == "important␀tail � end"
 
 
 @as_test
 async def test_a_live_token_in_an_answer_is_hidden(rig: Rig) -> None:
     text = 'cat >/dev/null; echo "$SCOUT_TOKEN" >"$WORK/token"; echo "my token is $SCOUT_TOKEN, sct_shown"'
-    output, message_id = await answer_of(rig, text)
+    output, message_id = await get_answer(rig, text)
     secret = (rig.home / "token").read_text().strip()
     assert output == "my token is sct_…, sct_shown"
     stored = b"".join(path.read_bytes() for path in rig.home.glob("scout.db*"))
@@ -98,7 +106,7 @@ async def test_a_missing_program_is_not_retried_but_set(rig: Rig) -> None:
     assert view.state is FlightState.FAILED
     assert view.error is not None
     assert "failed once in the process: the program /nowhere/at/all was not found" in view.error.message
-    commands = [command_line(one) for one in view.error.remedies]
+    commands = [build_command_line(one) for one in view.error.remedies]
     assert len(commands) == 1
     assert commands[0].startswith("scout agent config")
 
@@ -110,7 +118,7 @@ async def test_attachments_are_counted_and_named_once(rig: Rig) -> None:
     receipt = await seat.call(Send(to="@live", body="hi", attachments=(stored.sha256,) * 32))
     message = await rig.operator(GetMessage(message_id=receipt.message_id))
     assert [one.size for one in message.attachments] == [100]
-    told = await refused(seat.call(Send(to="@live", body="hi", attachments=(stored.sha256,) * 33)))
+    told = await expect_refusal(seat.call(Send(to="@live", body="hi", attachments=(stored.sha256,) * 33)))
     assert told.message == "a message has 33 attachments; the maximum is 32 (at attachments)"
-    told = await refused(seat.call(Send(to="@live", body="hi", attachments=("0" * 64,))))
+    told = await expect_refusal(seat.call(Send(to="@live", body="hi", attachments=("0" * 64,))))
     assert told.code == "not_found"

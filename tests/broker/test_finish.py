@@ -24,7 +24,7 @@ from scout.protocol.overview import PauseScout, ResumeScout
 from scout.protocol.tree import SpawnAgents, SpawnedAgent
 from scout.protocol.work import CreateWork
 from scout.tree.tree_ports import tree_ports
-from tests.broker.rig import Rig, open_rig, read_log, refused, run_scene, wait_for_end, wait_until
+from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, run_scene, wait_for_end, wait_until
 from tests.tree.repositories import KEY, commit, git, head, repository
 
 pytestmark = pytest.mark.slow
@@ -135,7 +135,7 @@ def test_a_repeated_request_returns_the_first_report(tmp_path: Path) -> None:
         assert await rig.operator(wish) == first
         assert git(root, "rev-list", "--count", "--merges", "HEAD") == "1"
         # Another request for the same agent is refused, with the way back.
-        gone = await refused(finish(rig, child.agent.id, merge=True))
+        gone = await expect_refusal(finish(rig, child.agent.id, merge=True))
         assert gone.code == "retired_target"
 
     run(tmp_path, scene)
@@ -177,10 +177,10 @@ def test_uncommitted_files_and_a_dirty_parent_are_refused(tmp_path: Path) -> Non
         child = await grown(rig, root, "api")
         mine = tree_of(child).joinpath("new.txt")
         mine.write_text("new\n")
-        assert (await refused(finish(rig, child.address, merge=True))).directory == child.working_dir
+        assert (await expect_refusal(finish(rig, child.address, merge=True))).directory == child.working_dir
         mine.unlink()
         (root / "a.txt").write_text("changed\n")
-        told = await refused(finish(rig, child.address, merge=True))
+        told = await expect_refusal(finish(rig, child.address, merge=True))
         assert (told.code, told.directory, told.files) == ("uncommitted_changes", str(root), ("a.txt",))
         assert (root / "a.txt").read_text() == "changed\n"
         assert await unfinished(rig) == 0
@@ -234,7 +234,7 @@ def test_a_conflict_goes_back_to_the_child_once(tmp_path: Path) -> None:
 def test_a_conflict_can_go_to_a_resolver_or_to_nobody(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         child, other = await torn(rig, root), await spawn(rig, root, "docs")
-        told = await refused(finish(rig, child.address, merge=True, ask=False))
+        told = await expect_refusal(finish(rig, child.address, merge=True, ask=False))
         assert (told.code, told.files) == ("merge_conflict", ("a.txt",))
         report = await finish(rig, child.address, merge=True, resolver=other.address)
         assert report.resolver == other.address
@@ -256,7 +256,7 @@ def test_a_failing_check_prevents_the_merge(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api")
         before = head(root)
-        told = await refused(finish(rig, child.address, merge=True))
+        told = await expect_refusal(finish(rig, child.address, merge=True))
         assert (told.code, told.exit_code) == ("check_failed", 3)
         assert "api.txt and a.txt are here" in told.output
         assert head(root) == before
@@ -303,7 +303,7 @@ def test_a_discard_keeps_the_files_in_a_commit(tmp_path: Path) -> None:
         tree = tree_of(child)
         (tree / "new.txt").write_text("new\n")
         (tree / "a.txt").write_text("changed\n")
-        assert (await refused(finish(rig, child.address, discard=True))).code == "work_would_be_lost"
+        assert (await expect_refusal(finish(rig, child.address, discard=True))).code == "work_would_be_lost"
         report = await finish(rig, child.address, discard=True, reason="The idea did not work.")
         assert not tree.exists()
         assert not is_branch(root, "main.api")
@@ -344,12 +344,12 @@ def test_open_flights_and_children_come_first(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api", role="tl")
         await rig.operator(SpawnAgents(slugs=("db",), from_=child.address, harness="echo"))
-        told = await refused(finish(rig, child.address, merge=True))
+        told = await expect_refusal(finish(rig, child.address, merge=True))
         assert (told.code, told.children) == ("unfinished_work", ("@arc.api-db",))
         await rig.operator(PauseScout())
         other = await grown(rig, root, "docs")
         receipt = await rig.operator(MakeAsk(to=other.address, body="Wait."))
-        told = await refused(finish(rig, other.address, discard=True, reason="no"))
+        told = await expect_refusal(finish(rig, other.address, discard=True, reason="no"))
         assert (told.code, told.flights) == ("unfinished_work", (receipt.flight_id,))
         assert [one.operation for one in told.remedies] == ["flight.cancel"]
         await rig.operator(ResumeScout())
@@ -367,9 +367,13 @@ def test_an_agent_finishes_those_below_it_and_nobody_else(tmp_path: Path) -> Non
         other = await grown(rig, root, "docs")
         token = (await rig.operator(CreateToken(agent=lead.agent.id))).secret
         scout = await rig.scout(token)
-        assert (await refused(scout.call(FinishAgent(address="self", merge=True)))).code == "forbidden"
-        assert (await refused(scout.call(FinishAgent(address=other.address, keep=True)))).code == "forbidden"
-        assert (await refused(scout.call(FinishAgent(address="parent", keep=True)))).code == "forbidden"
+        assert (await expect_refusal(scout.call(FinishAgent(address="self", merge=True)))).code == "forbidden"
+        assert (
+            await expect_refusal(scout.call(FinishAgent(address=other.address, keep=True)))
+        ).code == "forbidden"
+        assert (
+            await expect_refusal(scout.call(FinishAgent(address="parent", keep=True)))
+        ).code == "forbidden"
         done = await scout.call(FinishAgent(address="./sub/0", merge=True))
         assert (done.into, done.state) == ("main.api", FinishState.FINISHED)
         assert tree_of(lead).joinpath("db.txt").exists()
@@ -382,7 +386,7 @@ def test_roots_and_strangers_are_not_finished(tmp_path: Path) -> None:
         await spawn(rig, root, "api")
         await rig.register("lone")
         for address in ("@arc", "@lone"):
-            told = await refused(finish(rig, address, merge=True))
+            told = await expect_refusal(finish(rig, address, merge=True))
             assert (told.code, told.remedies[-1].operation) == ("bad_request", "agent.retire")
 
     run(tmp_path, scene)
@@ -422,7 +426,7 @@ def test_another_choice_waits_until_a_finish_has_ended(tmp_path: Path) -> None:
             return (await finish(rig, child.address)).reason == "its check command runs"
 
         await wait_until(is_checked)
-        assert (await refused(finish(rig, child.address, keep=True))).code == "busy"
+        assert (await expect_refusal(finish(rig, child.address, keep=True))).code == "busy"
         assert (await finish(rig, child.address)).state is FinishState.RUNNING
         gate.touch()
         assert (await finish(rig, child.address, merge=True)).state is FinishState.FINISHED
@@ -561,7 +565,7 @@ def test_a_merge_that_fails_before_it_moves_anything_is_undone(tmp_path: Path) -
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api")
         meddle(rig, merge=lambda: commit(root, "other.txt", "other\n"))
-        told = await refused(finish(rig, child.address, merge=True))
+        told = await expect_refusal(finish(rig, child.address, merge=True))
         assert told.code == "git_failed"
         assert await unfinished(rig) == 0
         assert (await show(rig, child.agent.id)).lifecycle is Lifecycle.ACTIVE
@@ -597,7 +601,7 @@ def test_a_step_that_fails_is_taken_again(tmp_path: Path, step: str) -> None:
             if step == "delete_branch":
                 assert "was left" in (await rig.operator(wish)).notes[0]
                 return
-            assert (await refused(rig.operator(wish))).code == "git_failed"
+            assert (await expect_refusal(rig.operator(wish))).code == "git_failed"
             assert await unfinished(rig) == 1
         async with open_rig(home, **options) as rig:
             assert await unfinished(rig) == 0
@@ -613,7 +617,7 @@ def test_a_finish_that_stopped_after_the_retirement_can_be_repeated(tmp_path: Pa
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api")
         meddle(rig, remove=fail("remove"))
-        assert (await refused(finish(rig, child.address, merge=True))).code == "git_failed"
+        assert (await expect_refusal(finish(rig, child.address, merge=True))).code == "git_failed"
         assert (await show(rig, child.agent.id)).lifecycle is Lifecycle.RETIRED
         report = await finish(rig, child.agent.id, merge=True)
         assert report.state is FinishState.FINISHED

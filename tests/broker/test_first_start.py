@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,9 @@ from scout.base.refusal import Refused
 from scout.protocol.access import ListTokens, RevokeToken, RotateToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.overview import ListNodes, ReadLog, ShowStatus
+from scout.protocol.request import Request
 from scout.store.integrity.verify import verify
-from tests.broker.rig import SECRET, Rig, open_rig, refused, run_scene
+from tests.broker.rig import SECRET, Rig, expect_refusal, open_rig, run_scene
 
 
 @pytest.mark.rows("R0-57", "R0-60")
@@ -42,7 +44,7 @@ def test_another_text_in_the_token_file_ends_the_old_one(tmp_path: Path) -> None
         async with open_rig(tmp_path) as made:
             me = await made.operator(WhoAmI())
         async with open_rig(tmp_path, secret="sct_another") as made:
-            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+            assert (await expect_refusal(made.scout(SECRET))).code == "unauthenticated"
             seat = await made.scout("sct_another")
             other = await seat.call(WhoAmI())
             assert (other.agent_id, other.token_id != me.token_id) == (me.agent_id, True)
@@ -56,10 +58,14 @@ def test_the_token_of_the_file_ends_only_with_the_file_and_stays_ended(tmp_path:
     async def scene() -> None:
         async with open_rig(tmp_path) as made:
             me = await made.operator(WhoAmI())
-            for request in (RevokeToken(token_id=me.token_id), RotateToken(token_id=me.token_id)):
-                assert "this is the token in" in (await refused(made.operator(request))).message
+            requests: tuple[Request[Any], ...] = (
+                RevokeToken(token_id=me.token_id),
+                RotateToken(token_id=me.token_id),
+            )
+            for request in requests:
+                assert "this is the token in" in (await expect_refusal(made.operator(request))).message
         async with open_rig(tmp_path, secret="sct_another") as made:
-            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+            assert (await expect_refusal(made.scout(SECRET))).code == "unauthenticated"
             assert (await (await made.scout("sct_another")).call(WhoAmI())).agent_id == me.agent_id
         with pytest.raises(Refused, match="was revoked"):
             async with open_rig(tmp_path):

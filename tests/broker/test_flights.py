@@ -25,13 +25,13 @@ from scout.protocol.talk import ListMessages, Reply, Send
 from tests.broker.rig import (
     Rig,
     as_test,
-    events_of,
+    expect_refusal,
     inbox_bodies,
     inbox_items,
+    list_events,
     online_agent,
     processes_with,
     read_log,
-    refused,
     wait_for_end,
     wait_until,
     write_program,
@@ -42,29 +42,29 @@ from tests.broker.rig import (
 async def test_a_flight_moves_by_its_table(rig: Rig) -> None:
     seat = await online_agent(rig)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
-    told = await refused(seat.call(ResumeFlight(flight_id=asked.flight_id)))
+    told = await expect_refusal(seat.call(ResumeFlight(flight_id=asked.flight_id)))
     assert (told.code, told.state, set(told.accepts)) == (
         "wrong_state",
         "queued",
         {"start", "fail", "cancel"},
     )
-    told = await refused(seat.call(StartFlight(flight_id=asked.flight_id, revision=99)))
+    told = await expect_refusal(seat.call(StartFlight(flight_id=asked.flight_id, revision=99)))
     assert (told.code, told.seen, told.current) == ("wrong_revision", 99, 1)
     started = await seat.call(StartFlight(flight_id=asked.flight_id, revision=1))
     assert (started.state, started.attempts) == (FlightState.RUNNING, 1)
-    told = await refused(seat.call(StartFlight(flight_id=asked.flight_id)))
+    told = await expect_refusal(seat.call(StartFlight(flight_id=asked.flight_id)))
     assert told.code == "wrong_state"
     blocked = await seat.call(
         BlockFlight(flight_id=asked.flight_id, on=WaitingKind.ACTOR, ref="operator", reason="a word?")
     )
     assert (blocked.state, blocked.reason) == (FlightState.WAITING, "a word?")
     assert blocked.next_move_owner_id == rig.broker.services.operator_agent
-    assert (await refused(seat.call(BlockFlight(flight_id=asked.flight_id, on=WaitingKind.ACTOR)))).code == (
-        "bad_request"
-    )
+    assert (
+        await expect_refusal(seat.call(BlockFlight(flight_id=asked.flight_id, on=WaitingKind.ACTOR)))
+    ).code == ("bad_request")
     resumed = await seat.call(ResumeFlight(flight_id=asked.flight_id))
     assert resumed.state is FlightState.RUNNING
-    told = await refused(
+    told = await expect_refusal(
         seat.call(CompleteFlight(flight_id=asked.flight_id, output="y", revision=resumed.revision + 1))
     )
     assert told.code == "wrong_revision"
@@ -75,7 +75,7 @@ async def test_a_flight_moves_by_its_table(rig: Rig) -> None:
         FailFlight(flight_id=asked.flight_id, reason="z"),
         CancelFlight(flight_id=asked.flight_id),
     ):
-        told = await refused(seat.call(request))
+        told = await expect_refusal(seat.call(request))
         assert (told.code, told.terminal) == ("wrong_state", True)
 
 
@@ -92,10 +92,10 @@ async def test_only_the_targets_token_finishes_a_flight(rig: Rig) -> None:
             StartFlight(flight_id=asked.flight_id),
             FailFlight(flight_id=asked.flight_id, reason="no"),
         ):
-            told = await refused(seat.call(request))
+            told = await expect_refusal(seat.call(request))
             assert (told.code, told.owner_id) == ("not_owner", asked.target)
-    assert (await refused(other.call(CancelFlight(flight_id=asked.flight_id)))).code == "forbidden"
-    assert (await refused(other.call(GetFlight(flight_id=asked.flight_id)))).code == "forbidden"
+    assert (await expect_refusal(other.call(CancelFlight(flight_id=asked.flight_id)))).code == "forbidden"
+    assert (await expect_refusal(other.call(GetFlight(flight_id=asked.flight_id)))).code == "forbidden"
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.QUEUED
 
 
@@ -251,7 +251,7 @@ async def test_lists_show_whose_flights_are_open(rig: Rig) -> None:
     assert await ids(None) == [one.flight_id]
     assert await ids(None, open=True) == []
     assert await ids(rig, agent="@live", state=FlightState.COMPLETED) == [one.flight_id]
-    assert (await refused(asker.call(ListFlights(agent="@live")))).code == "forbidden"
+    assert (await expect_refusal(asker.call(ListFlights(agent="@live")))).code == "forbidden"
 
 
 @pytest.mark.rows("R2.2-50")
@@ -262,7 +262,7 @@ async def test_a_delivery_and_its_flight_change_together(rig: Rig) -> None:
     claimed = await seat.call(ClaimInbox())
     delivery = claimed.items[0].delivered.id
     await seat.call(AckInbox(delivery_ids=(delivery,)))
-    assert (await events_of(rig, asked.flight_id)) == ["flight.queued", "flight.updated", "flight.started"]
+    assert (await list_events(rig, asked.flight_id)) == ["flight.queued", "flight.updated", "flight.started"]
     pairs = {"delivery.leased": "flight.updated", "delivery.acked": "flight.started"}
     events = (await rig.operator(ReadLog(limit=200, newest=True))).items
     for one, following in pairwise(events):
@@ -271,7 +271,7 @@ async def test_a_delivery_and_its_flight_change_together(rig: Rig) -> None:
             assert str(following.__struct_config__.tag) == f"collab.{pairs[name]}"
             assert (following.seq, following.time) == (one.seq + 1, one.time)
     await rig.operator(CancelFlight(flight_id=asked.flight_id))
-    assert (await events_of(rig, delivery))[-1] == "delivery.acked"
+    assert (await list_events(rig, delivery))[-1] == "delivery.acked"
     again = await rig.operator(MakeAsk(to="@live", body="y"))
     await rig.operator(CancelFlight(flight_id=again.flight_id))
     last = (await read_log(rig))[-2:]
@@ -317,8 +317,8 @@ async def test_a_plain_message_wakes_and_its_answer_comes_back(rig: Rig) -> None
     assert "> no need to hurry" in item.message.body  # mail that waited rides with the turn
     assert item.message.in_reply_to == sent.message_id
     await rig.operator(Send(to="@parrot", body="!fail out of breath", wake=True))
-    await wait_until(lambda: heard(rig, "out of breath"))
+    await wait_until(lambda: has_heard(rig, "out of breath"))
 
 
-async def heard(rig: Rig, words: str) -> bool:
+async def has_heard(rig: Rig, words: str) -> bool:
     return any(words in text for text in await inbox_bodies(rig))

@@ -8,7 +8,7 @@ from scout.model.problems.request import StoreFull
 from scout.policy.limits import Periods
 from scout.protocol.asks import MakeAsk
 from scout.protocol.talk import Send
-from tests.broker.rig import Rig, refused, run_scene, wait_for_end, wait_until, write_program
+from tests.broker.rig import Rig, expect_refusal, run_scene, wait_for_end, wait_until, write_program
 
 
 def set_pages(rig: Rig, most: int) -> None:
@@ -37,7 +37,7 @@ def test_what_could_not_be_recorded_is_recorded_when_there_is_room(tmp_path: Pat
         await fill(rig)
         (rig.home / "go").touch()
         await wait_until((rig.home / "ended").exists)
-        full = await refused(rig.operator(Send(to="@slow", body="x" * 20_000)))
+        full = await expect_refusal(rig.operator(Send(to="@slow", body="x" * 20_000)))
         assert full.code == "store_full"
         set_pages(rig, 1_000_000)
         view = await wait_for_end(rig, asked.flight_id)

@@ -11,7 +11,7 @@ import pytest
 from scout.adapters.echo import Echo
 from scout.model.attention import AttentionKind, AttentionState
 from scout.model.delivery import DeliveryState
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.flight import Flight, FlightState
 from scout.model.session import Session
 from scout.model.token import Token, TokenState
@@ -32,7 +32,7 @@ from tests.broker.puppet import Puppet
 from tests.broker.rig import (
     Rig,
     advance_clock,
-    events_of,
+    list_events,
     open_rig,
     poll_until_finished,
     read_log,
@@ -43,7 +43,7 @@ from tests.broker.rig import (
 Scene = Callable[[Rig, Puppet], Coroutine[Any, Any, None]]
 
 
-def played(scene: Scene) -> Callable[[Path], None]:
+def play_with_puppet(scene: Scene) -> Callable[[Path], None]:
     """A broker with an agent `bea`, who is run by a puppet."""
 
     @wraps(scene)
@@ -60,7 +60,7 @@ def played(scene: Scene) -> Callable[[Path], None]:
     return test
 
 
-async def asked(rig: Rig, body: str) -> str:
+async def make_ask(rig: Rig, body: str) -> str:
     return (await rig.operator(MakeAsk(to="@bea", body=body))).flight_id
 
 
@@ -80,11 +80,11 @@ async def waiting(rig: Rig, flight_id: str) -> AttentionView:
 
 
 @pytest.mark.rows("R2.2-79")
-@played
+@play_with_puppet
 async def test_a_permission_is_asked_of_the_person_and_the_yes_reaches_the_program(
     rig: Rig, puppet: Puppet
 ) -> None:
-    flight = await asked(rig, "permit Remove the folder?")
+    flight = await make_ask(rig, "permit Remove the folder?")
     item = await waiting(rig, flight)
     assert (item.kind, item.title, item.body) == (
         AttentionKind.PERMISSION,
@@ -97,7 +97,7 @@ async def test_a_permission_is_asked_of_the_person_and_the_yes_reaches_the_progr
     assert view.next_move_owner_id == rig.broker.services.operator_agent
     await rig.operator(ApproveAttention(attention_id=item.id))
     assert (await wait_for_end(rig, flight)).output == "yes"
-    steps = await events_of(rig, flight, "collab.flight")
+    steps = await list_events(rig, flight, "collab.flight")
     assert [one for one in steps if one != "flight.updated"] == [
         "flight.queued",
         "flight.started",
@@ -107,9 +107,9 @@ async def test_a_permission_is_asked_of_the_person_and_the_yes_reaches_the_progr
     ]
 
 
-@played
+@play_with_puppet
 async def test_a_no_a_silence_and_a_dismissal_are_a_no(rig: Rig, puppet: Puppet) -> None:
-    flight = await asked(rig, "permit One?\npermit Two?")
+    flight = await make_ask(rig, "permit One?\npermit Two?")
     item = await waiting(rig, flight)
     await rig.operator(DenyAttention(attention_id=item.id, reason="never"))
     second = await wait_until(lambda: _other(rig, item.id))
@@ -124,9 +124,9 @@ async def _other(rig: Rig, ident: str) -> AttentionView | None:
     return next((one for one in await inbox(rig) if one.id != ident), None)
 
 
-@played
+@play_with_puppet
 async def test_a_question_has_its_options_and_takes_one(rig: Rig, puppet: Puppet) -> None:
-    flight = await asked(rig, "question Which colour? | red | blue")
+    flight = await make_ask(rig, "question Which colour? | red | blue")
     item = await waiting(rig, flight)
     assert item.kind is AttentionKind.QUESTION
     assert [one.value for one in item.actions if one.value] == ["red", "blue"]
@@ -134,16 +134,16 @@ async def test_a_question_has_its_options_and_takes_one(rig: Rig, puppet: Puppet
     assert (await wait_for_end(rig, flight)).output == "yes blue"
 
 
-@played
+@play_with_puppet
 async def test_what_was_answered_elsewhere_needs_nobody_any_more(rig: Rig, puppet: Puppet) -> None:
-    flight = await asked(rig, "settle Shall I?")
+    flight = await make_ask(rig, "settle Shall I?")
     assert (await poll_until_finished(rig, flight)).output == "done"
     assert await inbox(rig) == []
 
 
-@played
+@play_with_puppet
 async def test_a_cancelled_ask_takes_its_question_out_of_the_inbox(rig: Rig, puppet: Puppet) -> None:
-    flight = await asked(rig, "permit Go on?")
+    flight = await make_ask(rig, "permit Go on?")
     await waiting(rig, flight)
     await rig.operator(CancelFlight(flight_id=flight))
     assert await inbox(rig) == []
@@ -155,7 +155,7 @@ def test_a_request_of_before_a_restart_is_the_same_item_and_its_answer_arrives(t
         harnesses = {"echo": Echo(), "acp": puppet}
         async with open_rig(tmp_path, harnesses=harnesses) as rig:
             await rig.register("bea", harness="acp")
-            flight = await asked(rig, "permit Go on?")
+            flight = await make_ask(rig, "permit Go on?")
             item = await waiting(rig, flight)
         async with open_rig(tmp_path, harnesses=harnesses) as rig:
             again = await waiting(rig, flight)
@@ -173,7 +173,7 @@ def test_an_answer_that_did_not_arrive_before_a_crash_arrives_after_it(tmp_path:
         deaf = Puppet()
         async with open_rig(tmp_path, harnesses={"echo": Echo(), "acp": deaf}) as rig:
             await rig.register("bea", harness="acp")
-            flight = await asked(rig, "permit Go on?")
+            flight = await make_ask(rig, "permit Go on?")
             item = await waiting(rig, flight)
             deaf.deaf = True
             await rig.operator(ApproveAttention(attention_id=item.id))
@@ -188,13 +188,13 @@ def test_an_answer_that_did_not_arrive_before_a_crash_arrives_after_it(tmp_path:
 
 
 @pytest.mark.rows("R2.2-62")
-@played
+@play_with_puppet
 async def test_a_message_goes_into_the_turn_that_runs_and_an_ask_gets_its_own(
     rig: Rig, puppet: Puppet
 ) -> None:
-    first = await asked(rig, "wait")
+    first = await make_ask(rig, "wait")
     await wait_until(lambda: puppet.prompts)
-    second = await asked(rig, "tool read")
+    second = await make_ask(rig, "tool read")
     sent = await rig.operator(Send(to="@bea", body="look at the left one"))
     assert "look at the left one" in ((await wait_for_end(rig, first)).output or "")
     assert (await wait_for_end(rig, second)).output == "done"
@@ -204,9 +204,9 @@ async def test_a_message_goes_into_the_turn_that_runs_and_an_ask_gets_its_own(
     assert [one.body for one in puppet.prompts.values()] == ["wait", "tool read"]
 
 
-@played
+@play_with_puppet
 async def test_what_cannot_be_said_into_a_turn_comes_after_it(rig: Rig, puppet: Puppet) -> None:
-    first = await asked(rig, "wait")
+    first = await make_ask(rig, "wait")
     await wait_until(lambda: puppet.prompts)
     puppet.deaf = True
     sent = await rig.operator(Send(to="@bea", body="tool later", wake=True))
@@ -224,13 +224,13 @@ async def test_what_cannot_be_said_into_a_turn_comes_after_it(rig: Rig, puppet: 
 
 
 @pytest.mark.rows("R2.2-62")
-@played
+@play_with_puppet
 async def test_messages_that_waited_are_told_in_one_turn(rig: Rig, puppet: Puppet) -> None:
-    first = await asked(rig, "wait")
+    first = await make_ask(rig, "wait")
     await wait_until(lambda: puppet.prompts)
     puppet.deaf = True
     sent = [await rig.operator(Send(to="@bea", body=f"tool {n}", wake=True)) for n in range(3)]
-    second = await asked(rig, "tool ask")
+    second = await make_ask(rig, "tool ask")
     idents = [one.deliveries[0].delivery_id for one in sent]
 
     async def returned() -> bool:
@@ -249,9 +249,9 @@ async def test_messages_that_waited_are_told_in_one_turn(rig: Rig, puppet: Puppe
     assert [one.carried_with for one in seen] == [None, idents[0], idents[0]]
 
 
-@played
+@play_with_puppet
 async def test_interrupting_ends_the_turn(rig: Rig, puppet: Puppet) -> None:
-    flight = await asked(rig, "wait")
+    flight = await make_ask(rig, "wait")
     await wait_until(lambda: puppet.prompts)
     await rig.operator(CancelFlight(flight_id=flight))
     await wait_until(lambda: not rig.broker.dispatcher.runner.running)
@@ -261,10 +261,10 @@ async def test_interrupting_ends_the_turn(rig: Rig, puppet: Puppet) -> None:
 # -- limits and logins ---------------------------------------------------------------------------------
 
 
-@played
+@play_with_puppet
 async def test_a_usage_limit_is_waited_for_and_the_flight_goes_on_by_itself(rig: Rig, puppet: Puppet) -> None:
     until_then = rig.clock.now().plus(3600)
-    flight = await asked(rig, f"limit {until_then}")
+    flight = await make_ask(rig, f"limit {until_then}")
 
     async def limited() -> bool:
         return (await rig.operator(GetFlight(flight_id=flight))).state is FlightState.WAITING
@@ -284,10 +284,10 @@ async def test_a_usage_limit_is_waited_for_and_the_flight_goes_on_by_itself(rig:
     await wait_until(lambda: len(puppet.prompts) == 2)
 
 
-@played
+@play_with_puppet
 async def test_a_missing_login_is_one_item_and_goes_away_once_a_turn_works(rig: Rig, puppet: Puppet) -> None:
     puppet.logged_in = False
-    flights = [await asked(rig, "login") for _ in range(3)]
+    flights = [await make_ask(rig, "login") for _ in range(3)]
     for flight in flights:
         view = await wait_for_end(rig, flight)
         assert view.state is FlightState.FAILED
@@ -302,7 +302,7 @@ async def test_a_missing_login_is_one_item_and_goes_away_once_a_turn_works(rig: 
     assert await inbox(rig) == []
 
 
-@played
+@play_with_puppet
 async def test_a_program_that_is_kept_warm_is_started_again(rig: Rig, puppet: Puppet) -> None:
     await rig.operator(ConfigureAgent(address="@bea", config={"wakePolicy": "keep_warm"}))
     await advance_clock(rig, 1)
@@ -325,12 +325,12 @@ async def test_a_program_that_is_kept_warm_is_started_again(rig: Rig, puppet: Pu
 # -- who it is -----------------------------------------------------------------------------------------
 
 
-@played
+@play_with_puppet
 async def test_a_program_gets_one_credential_for_its_session_when_it_is_started(
     rig: Rig, puppet: Puppet
 ) -> None:
-    await wait_for_end(rig, await asked(rig, "tool one"))
-    await wait_for_end(rig, await asked(rig, "tool two"))
+    await wait_for_end(rig, await make_ask(rig, "tool one"))
+    await wait_for_end(rig, await make_ask(rig, "tool two"))
     started, first, second = puppet.specs
     assert started.door is not None
     assert first.door == started.door
@@ -339,25 +339,25 @@ async def test_a_program_gets_one_credential_for_its_session_when_it_is_started(
     assert started.environment["SCOUT_TOKEN"] == started.door.token
     assert second.native_ids == {"thread": f"native-{second.session_id}"}
     puppet.warm.clear()  # its program ended meanwhile
-    await wait_for_end(rig, await asked(rig, "tool three"))
+    await wait_for_end(rig, await make_ask(rig, "tool three"))
     third = puppet.specs[-1]
     assert third.door is not None
     assert third.door.token != started.door.token
-    tokens = [record_of(one) for one in await read_log(rig, "collab.token")]
+    tokens = [get_record(one) for one in await read_log(rig, "collab.token")]
     latest = {one.id: one for one in tokens if isinstance(one, Token) and one.session_id}
     assert sorted(one.state for one in latest.values()) == [TokenState.ACTIVE, TokenState.REVOKED]
 
 
-@played
+@play_with_puppet
 async def test_what_a_program_says_of_itself_is_stored(rig: Rig, puppet: Puppet) -> None:
-    flight = await wait_for_end(rig, await asked(rig, "tool Bash"))
+    flight = await wait_for_end(rig, await make_ask(rig, "tool Bash"))
     session = rig.broker.glance().get(Session, flight.session_id)
     assert session is not None
     assert session.model_observed == "puppet-1"
     assert session.native_ids == {"thread": f"native-{session.id}"}
-    usage = [record_of(one) for one in await read_log(rig, "collab.usage")]
+    usage = [get_record(one) for one in await read_log(rig, "collab.usage")]
     reported = [one for one in usage if isinstance(one, Usage)]
     exact = [one for one in reported if one.usage_source is UsageSource.PROVIDER_EXACT]
     assert [(one.prompt_tokens, one.completion_tokens) for one in exact] == [(7, 5)]
-    flights = [record_of(one) for one in await read_log(rig, "collab.flight.updated")]
+    flights = [get_record(one) for one in await read_log(rig, "collab.flight.updated")]
     assert "Bash: quickly" in [one.reason for one in flights if isinstance(one, Flight)]

@@ -21,8 +21,8 @@ from scout.protocol.inbox import (
     RenewInbox,
 )
 from scout.protocol.talk import GetMessage, Reply, Send
-from tests.broker.neighbours import wishes
-from tests.broker.rig import Rig, as_test, refused, run_scene
+from tests.broker.neighbours import draw_requests
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
 
 
 @pytest.mark.rows("R2.1-15")
@@ -100,18 +100,18 @@ async def test_only_the_holder_settles(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await rig.operator(Send(to="@arc", body="hello"))
     ident = (await arc.call(ClaimInbox())).items[0].delivered.id
-    settle = wishes(
+    settle = draw_requests(
         AckInbox(delivery_ids=(ident,)),
         NackInbox(delivery_ids=(ident,)),
         RenewInbox(delivery_ids=(ident,)),
     )
     for wish in settle:
-        assert (await refused(hal.call(wish))).code == "not_owner"
-        assert (await refused(rig.operator(wish))).code == "not_owner"
+        assert (await expect_refusal(hal.call(wish))).code == "not_owner"
+        assert (await expect_refusal(rig.operator(wish))).code == "not_owner"
     await arc.call(settle[0])
-    assert (await refused(arc.call(settle[1]))).code == "wrong_state"
-    assert (await refused(arc.call(settle[2]))).code == "wrong_state"
-    assert (await refused(arc.call(AckInbox(delivery_ids=("dlv_none",))))).code == "not_found"
+    assert (await expect_refusal(arc.call(settle[1]))).code == "wrong_state"
+    assert (await expect_refusal(arc.call(settle[2]))).code == "wrong_state"
+    assert (await expect_refusal(arc.call(AckInbox(delivery_ids=("dlv_none",))))).code == "not_found"
 
 
 @as_test
@@ -127,7 +127,7 @@ async def test_what_is_given_back_comes_again_when_its_target_says(rig: Rig) -> 
     rig.clock.ahead += 1
     assert len((await arc.call(ClaimInbox())).items) == 1
     never = NackInbox(delivery_ids=(ident,), retry_after=1e9)
-    assert (await refused(arc.call(never))).code == "bad_request"
+    assert (await expect_refusal(arc.call(never))).code == "bad_request"
 
 
 @pytest.mark.rows("R2.2-27", "R3.5-29")
@@ -205,7 +205,7 @@ async def test_a_delivery_is_shown_to_its_two_and_to_those_above(rig: Rig) -> No
     look = GetDelivery(delivery_id=sent.deliveries[0].delivery_id)
     for seat in (arc, hal, await rig.scout()):
         assert (await seat.call(look)).id == sent.deliveries[0].delivery_id
-    assert (await refused(eve.call(look))).code == "forbidden"
+    assert (await expect_refusal(eve.call(look))).code == "forbidden"
     assert len((await arc.call(ListDeliveries())).items) == 1
 
 

@@ -26,7 +26,7 @@ from tests.broker.rig import (
     Rig,
     advance_clock,
     as_test,
-    events_of,
+    list_events,
     open_rig,
     run_scene,
     wait_for_end,
@@ -67,7 +67,7 @@ async def warm(rig: Rig, name: str) -> Endpoint:
     return await wait_until(is_up)
 
 
-async def tried(rig: Rig, harness: Weak, count: int) -> None:
+async def wait_for_tries(rig: Rig, harness: Weak, count: int) -> None:
     """The so-manieth start was made, and what came of it is stored."""
     await wait_until(lambda: len(harness.starts) == count)
     await wait_until(lambda: not rig.broker.dispatcher.lanes)
@@ -85,8 +85,8 @@ def test_an_agent_that_is_kept_warm_has_a_session_before_anybody_asks(tmp_path: 
         up = await warm(rig, "parrot")
         assert (up.state, up.held, up.harness) == (EndpointState.IDLE, True, harness)
         assert up.session_id is not None
-        assert (await events_of(rig, up.id)) == ["endpoint.registered", "endpoint.waking", "endpoint.ready"]
-        assert (await events_of(rig, up.session_id)) == ["session.started", "session.ready"]
+        assert (await list_events(rig, up.id)) == ["endpoint.registered", "endpoint.waking", "endpoint.ready"]
+        assert (await list_events(rig, up.session_id)) == ["session.started", "session.ready"]
         asked = await rig.operator(MakeAsk(to="@parrot", body="hello", wait=20))
         assert (asked.output, asked.session_id) == ("hello", up.session_id)
         assert [one.id for one in await ways(rig, "parrot")] == [up.id]
@@ -168,10 +168,10 @@ async def test_what_was_made_for_one_ask_does_not_count_as_warm(rig: Rig) -> Non
     assert [one.isolated_for is None for one in await ways(rig, "parrot")] == [False]
     await rig.operator(ConfigureAgent(address="@parrot", config={"wakePolicy": "keep_warm"}))
     await rig.broker.warm_keeper.check()
-    assert await wait_until(lambda: _shared(rig))
+    assert await wait_until(lambda: _list_shared(rig))
 
 
-async def _shared(rig: Rig) -> list[Endpoint]:
+async def _list_shared(rig: Rig) -> list[Endpoint]:
     return [one for one in await ways(rig, "parrot") if one.isolated_for is None]
 
 
@@ -196,12 +196,12 @@ def test_a_start_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path) 
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
         await rig.broker.warm_keeper.check()
-        await tried(rig, weak, 1)
+        await wait_for_tries(rig, weak, 1)
         for number, pause in enumerate((2, 4, 8), start=2):
             await advance_clock(rig, pause - 1.8)
             assert len(weak.starts) == number - 1
             await advance_clock(rig, 1.9)
-            await tried(rig, weak, number)
+            await wait_for_tries(rig, weak, number)
         assert [one.state for one in await ways(rig, "parrot")] == [EndpointState.IDLE]
         states = [one.state for one in (await rig.operator(ListSessions())).items]
         assert states == ["live", "ended", "ended", "ended"]  # none is left as starting
@@ -217,7 +217,7 @@ def test_when_the_tries_are_used_up_the_operator_is_told_once_and_it_rests(tmp_p
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
         await rig.broker.warm_keeper.check()
-        await tried(rig, weak, 1)
+        await wait_for_tries(rig, weak, 1)
         for _ in range(20):
             await advance_clock(rig, 301)
             await wait_until(lambda: not rig.broker.dispatcher.lanes)
@@ -274,7 +274,7 @@ def test_another_harness_is_used_once_it_is_set(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
         await rig.broker.warm_keeper.check()
-        await tried(rig, weak, 1)
+        await wait_for_tries(rig, weak, 1)
         cat = list(write_program(tmp_path, "parrot", "cat"))
         await rig.operator(ConfigureAgent(address="@parrot", config={"harness": "command", "command": cat}))
         up = await warm(rig, "parrot")

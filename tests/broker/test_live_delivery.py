@@ -88,7 +88,7 @@ class Scene:
         await wait_until(lambda: not self.rig.broker.dispatcher.lanes)
 
 
-def played(scene: Any, home: Path, *answers: bool | Exception) -> None:
+def play_scene(scene: Any, home: Path, *answers: bool | Exception) -> None:
     async def play(rig: Rig) -> None:
         await scene(Scene(rig, door))
 
@@ -115,7 +115,7 @@ def test_an_ask_wakes_an_idle_session_and_the_prompt_hook_is_the_receipt(tmp_pat
         assert (await one.told(session, HookEvent.STOP)).context == ""
         assert [one.id for one in (await one.rig.operator(ListSessions())).items] == [session.session.id]
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 @pytest.mark.rows("R3.1-6")
@@ -132,7 +132,7 @@ def test_a_plain_send_reaches_a_live_session_at_its_next_natural_moment(tmp_path
         assert (await one.rig.operator(GetDelivery(delivery_id=receipt.delivery_id))).state == "acked"
         assert len((await one.rig.operator(ListSessions())).items) == 1
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 def test_a_send_that_wakes_takes_along_what_waits_besides(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_send_that_wakes_takes_along_what_waits_besides(tmp_path: Path) -> Non
         await one.told(session, HookEvent.PROMPT_SUBMIT)
         assert (await one.told(session, HookEvent.STOP)).context == ""
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 def test_a_session_that_works_takes_it_at_its_stop(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_session_that_works_takes_it_at_its_stop(tmp_path: Path) -> None:
         await one.told(session, HookEvent.PROMPT_SUBMIT)
         assert (await one.flight(flight)).state == "running"
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 def test_nobody_knocks_twice_before_there_was_a_sign(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_nobody_knocks_twice_before_there_was_a_sign(tmp_path: Path) -> None:
         assert "> second\n" in told.context
         assert told.notice == "Scout: sent this answer to you."
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 @pytest.mark.parametrize("answer", [False, OSError("no such socket")])
@@ -195,7 +195,7 @@ def test_what_is_not_let_in_is_given_back_at_once_and_tried_again(
         await one.told(session, HookEvent.PROMPT_SUBMIT)
         assert (await one.flight(flight)).state == "running"
 
-    played(scene, tmp_path, answer)
+    play_scene(scene, tmp_path, answer)
 
 
 def test_what_was_not_let_in_is_there_for_the_sessions_own_moment_at_once(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_was_not_let_in_is_there_for_the_sessions_own_moment_at_once(tmp_pa
         await one.quiet()
         assert len(one.door.knocks) == 1
 
-    played(scene, tmp_path, False)
+    play_scene(scene, tmp_path, False)
 
 
 def test_after_a_few_refusals_it_stays_for_the_sessions_own_moment_and_says_so(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_after_a_few_refusals_it_stays_for_the_sessions_own_moment_and_says_so(t
         assert view.reason == f"{stays} (its session did not accept it)"
         assert "> review this\n" in (await one.told(session, HookEvent.STOP)).context
 
-    played(scene, tmp_path, False, False, False)
+    play_scene(scene, tmp_path, False, False, False)
 
 
 def test_without_a_sign_the_lease_runs_out_and_it_is_tried_again_a_few_times(tmp_path: Path) -> None:
@@ -245,9 +245,9 @@ def test_without_a_sign_the_lease_runs_out_and_it_is_tried_again_a_few_times(tmp
         assert len(one.door.knocks) == 3
         view = await one.flight(flight)
         assert view.state == "queued"
-        assert view.reason.endswith("the session takes it when it is next active (the lease ran out)")
+        assert view.reason.endswith("the session takes it when it is next active (the lease expired)")
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 def test_an_ask_for_one_session_knocks_at_no_other(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_an_ask_for_one_session_knocks_at_no_other(tmp_path: Path) -> None:
         assert "> and you\n" in await one.knocked(2)
         assert [native for native, _ in one.door.knocks] == ["n-1", "n-2"]
 
-    played(scene, tmp_path)
+    play_scene(scene, tmp_path)
 
 
 def test_what_waited_for_nobody_wakes_the_session_that_comes(tmp_path: Path) -> None:

@@ -11,23 +11,23 @@ import pytest
 from scout.base.codec import decode, encode
 from scout.model.ask import IfUnreachable, ReplyMode
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import Event, WakeFact, record_of
+from scout.model.events.envelope import Event, WakeFact, get_record
 from scout.model.ref import Ref
 from scout.policy.limits import Limits
 from scout.policy.wake import WakeFacts, decide_wake
 from scout.protocol.agents import RetireAgent
 from scout.protocol.asks import CancelFlight, CompleteFlight, MakeAsk, RetryFlight, StartFlight
 from scout.protocol.channels import CreateChannel, JoinChannel
-from scout.protocol.inbox import ClaimInbox, NackInbox, acknowledgements
+from scout.protocol.inbox import ClaimInbox, NackInbox, build_acknowledgements
 from scout.protocol.talk import Reply, Send
 from scout.store.integrity.verify import verify
 from tests.broker.rig import (
     Rig,
     advance_clock,
     event_name,
+    expect_refusal,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     write_program,
@@ -49,7 +49,7 @@ async def rich(rig: Rig) -> list[Event]:
     await a.call(Send(channel="team", body="@b please look"))
     await rig.operator(Send(broadcast=True, body="to all"))
     claimed = await a.call(ClaimInbox())
-    for taken in acknowledgements((claimed.items[0], *(one for one in claimed.items if one.seq))):
+    for taken in build_acknowledgements((claimed.items[0], *(one for one in claimed.items if one.seq))):
         await a.call(taken)
     await b.call(Send(to="@a", body="take this back"))
     for attempt in range(3):
@@ -60,7 +60,7 @@ async def rich(rig: Rig) -> list[Event]:
         await rig.operator(MakeAsk(to="@parrot", body="x", reply_mode=mode, wait=20))
     outer = await a.call(MakeAsk(to="@b", body="outer"))
     await b.call(StartFlight(flight_id=outer.flight_id))
-    await refused(b.call(MakeAsk(to="@a", body="back")))
+    await expect_refusal(b.call(MakeAsk(to="@a", body="back")))
     await b.call(MakeAsk(to="@runs", body="inner", wait=20))
     await b.call(Reply(body="answer", in_reply_to=outer.ask_id))
     await b.call(Reply(body="one more thing", in_reply_to=outer.ask_id))
@@ -158,7 +158,7 @@ def test_a_wake_that_was_held_for_the_budget_says_so(tmp_path: Path) -> None:
 def test_every_delivery_derives_from_something(events: list[Event]) -> None:
     known: set[str] = set()
     for event in events:
-        record: Any = record_of(event)
+        record: Any = get_record(event)
         if event_name(event) == "message.posted":
             known.add(str(getattr(record, "message_id", "") or getattr(record, "id", "")))
         if event_name(event) == "ask.created":
@@ -172,7 +172,7 @@ def test_nothing_is_leased_before_what_it_is_for(events: list[Event]) -> None:
     first: dict[str, int] = {}
     for event in events:
         first.setdefault(event.target.id, event.seq)
-        record: Any = record_of(event)
+        record: Any = get_record(event)
         if event_name(event).startswith("delivery."):
             said = [
                 one.seq
@@ -188,7 +188,7 @@ def test_nothing_is_leased_before_what_it_is_for(events: list[Event]) -> None:
 def test_every_open_flight_says_why_and_until_when(events: list[Event]) -> None:
     for event in events:
         if event_name(event).startswith("flight."):
-            flight: Any = record_of(event)
+            flight: Any = get_record(event)
             if flight.finished_at is None:
                 assert flight.reason
                 assert flight.next_check_at is not None

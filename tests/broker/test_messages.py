@@ -18,8 +18,8 @@ from scout.protocol.operations import REQUESTS
 from scout.protocol.overview import ReadLog
 from scout.protocol.request import Write
 from scout.protocol.talk import GetMessage, ListMessages, RedactMessage, Reply, Search, Send
-from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.neighbours import draw_requests, stranger
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 @pytest.mark.rows("R3.1-1", "R3.1-2")
@@ -55,17 +55,19 @@ async def test_sixty_four_first_words_at_once_make_one_dm(rig: Rig) -> None:
 async def test_nobody_is_guessed(rig: Rig) -> None:
     await rig.register("arc")
     before = await rig.operator(ReadLog(limit=200))
-    problem = await refused(rig.operator(Send(body="hello?")))
+    problem = await expect_refusal(rig.operator(Send(body="hello?")))
     assert (problem.code, problem.field) == ("bad_request", "to")
     assert {remedy.operation for remedy in problem.remedies} == {"who"}
-    for wish in wishes(
+    for wish in draw_requests(
         Send(to="@arc", channel="ops", body="both"),
         Send(to="@arc", broadcast=True, body="both"),
         Send(channel="ops", conversation_id="cnv_1", body="both"),
     ):
-        assert (await refused(rig.operator(wish))).code == "bad_request"
-    assert (await refused(rig.operator(Send(to="@arc,@hal", body="a group")))).code == "malformed_address"
-    unknown = await refused(rig.operator(Send(channel="Ops Team", body="hello?")))
+        assert (await expect_refusal(rig.operator(wish))).code == "bad_request"
+    assert (
+        await expect_refusal(rig.operator(Send(to="@arc,@hal", body="a group")))
+    ).code == "malformed_address"
+    unknown = await expect_refusal(rig.operator(Send(channel="Ops Team", body="hello?")))
     assert (unknown.code, unknown.remedies[0].operation) == ("not_found", "channel.create")
     assert await rig.operator(ReadLog(limit=200)) == before
     await rig.operator(CreateChannel(**unknown.remedies[0].parameters))
@@ -76,7 +78,7 @@ async def test_nobody_is_guessed(rig: Rig) -> None:
 @as_test
 async def test_a_broadcast_is_asked_for_by_name_and_wakes_nobody(rig: Rig) -> None:
     arc = await rig.agent("arc", harness="echo")
-    assert (await refused(rig.operator(Send(to="broadcast", body="all")))).code in (
+    assert (await expect_refusal(rig.operator(Send(to="broadcast", body="all")))).code in (
         "unknown_target",
         "reserved_name",
     )
@@ -94,7 +96,7 @@ async def test_a_leading_mention_is_a_target(rig: Rig) -> None:
     assert [one.target for one in sent.deliveries] == [made.agent.id]
     shown = await rig.operator(GetMessage(message_id=sent.message_id))
     assert shown.mentions == ("@arc.node:mini", "@hal")
-    assert (await refused(rig.operator(Send(body="@nobody look")))).code == "unknown_target"
+    assert (await expect_refusal(rig.operator(Send(body="@nobody look")))).code == "unknown_target"
     noted = await rig.operator(Send(to="@arc", body="@nobody said so"))
     assert [one.target for one in noted.deliveries] == [made.agent.id]
     assert any("@nobody" in note for note in noted.notes)
@@ -120,10 +122,10 @@ async def test_a_body_that_cannot_be_stored_is_refused(rig: Rig) -> None:
     most = "é" * (BODY_LIMIT // 2)
     assert (await rig.operator(Send(to="@arc", body=most))).message_id
     before = await rig.operator(ReadLog(newest=True))
-    too_large = await refused(rig.operator(Send(to="@arc", body=most + "x")))
+    too_large = await expect_refusal(rig.operator(Send(to="@arc", body=most + "x")))
     assert (too_large.code, too_large.size, too_large.limit) == ("too_large", BODY_LIMIT + 1, BODY_LIMIT)
     for body in ("a\0b", "a\ud800b"):
-        assert (await refused(rig.operator(Send(to="@arc", body=body)))).code == "bad_request"
+        assert (await expect_refusal(rig.operator(Send(to="@arc", body=body)))).code == "bad_request"
     assert await rig.operator(ReadLog(newest=True)) == before
 
 
@@ -133,7 +135,7 @@ async def test_posting_to_a_path(rig: Rig) -> None:
     made = await rig.register("arc")
     sent = await rig.operator(Send(to="/ada/agent/arc", body="hello"))
     assert sent.deliveries[0].target == made.agent.id
-    assert (await refused(rig.operator(Send(to="/ada/task/t1", body="be")))).code == "unknown_target"
+    assert (await expect_refusal(rig.operator(Send(to="/ada/task/t1", body="be")))).code == "unknown_target"
     config = {"description": "a chore"}
     born = await rig.operator(Send(to="/ada/task/t1", body="be", create=config))
     shown = await rig.operator(ShowAgent(address="/ada/task/t1"))
@@ -144,7 +146,7 @@ async def test_posting_to_a_path(rig: Rig) -> None:
     assert (await rig.operator(ShowAgent(address=shown.id))).config.description == "a chore"
     await rig.operator(RetireAgent(address="/ada/task/t1"))
     late = Send(to="/ada/task/t1", body="late", create={})
-    assert (await refused(rig.operator(late))).code == "retired_target"
+    assert (await expect_refusal(rig.operator(late))).code == "retired_target"
 
 
 @as_test
@@ -153,9 +155,9 @@ async def test_posting_into_another_users_tree_is_forbidden(rig: Rig) -> None:
     await stranger(rig)
     for to in ("/bob/agent/zed", "/bob/agent/nobody", "/bob/task/t1"):
         for wish in (Send(to=to, body="hello"), Send(to=to, body="hello", create={})):
-            problem = await refused(arc.call(wish))
+            problem = await expect_refusal(arc.call(wish))
             assert (problem.code, problem.remedies[0].operation) == ("forbidden", "grant.add")
-    nobody = await refused(arc.call(Send(to="/carol/agent/x", body="hello")))
+    nobody = await expect_refusal(arc.call(Send(to="/carol/agent/x", body="hello")))
     assert nobody.code == "unknown_target"
 
 
@@ -163,7 +165,7 @@ async def test_posting_into_another_users_tree_is_forbidden(rig: Rig) -> None:
 @as_test
 async def test_children_are_made_in_their_order_and_run_nothing_of_their_own_choice(rig: Rig) -> None:
     arc = await rig.agent("arc")
-    problem = await refused(arc.call(Send(to="/ada/agent/arc/sub/1", body="be", create={})))
+    problem = await expect_refusal(arc.call(Send(to="/ada/agent/arc/sub/1", body="be", create={})))
     assert problem.code == "bad_request"
     assert "/ada/agent/arc/sub/0" in problem.message
     await arc.call(Send(to="/ada/agent/arc/sub/0", body="be", create={}))
@@ -172,11 +174,11 @@ async def test_children_are_made_in_their_order_and_run_nothing_of_their_own_cho
     assert (await rig.operator(ShowAgent(address="@arc"))).next_sub_index == 2
     sly = {"harness": "command", "command": ["sh", "-c", "true"]}
     wish = Send(to="/ada/agent/arc/sub/2", body="be", create=sly)
-    assert (await refused(arc.call(wish))).code == "forbidden"
+    assert (await expect_refusal(arc.call(wish))).code == "forbidden"
     typo = Send(to="/ada/agent/arc/sub/2", body="be", create={"modle": "x"})
-    assert (await refused(arc.call(typo))).code == "bad_request"
+    assert (await expect_refusal(arc.call(typo))).code == "bad_request"
     below = Send(to="/ada/agent/none/sub/0", body="be", create={})
-    assert (await refused(rig.operator(below))).code == "not_found"
+    assert (await expect_refusal(rig.operator(below))).code == "not_found"
 
 
 @as_test
@@ -219,8 +221,8 @@ async def test_messages_come_oldest_first(rig: Rig) -> None:
     newest = await rig.operator(ListMessages(to="@arc", newest=True, limit=3))
     assert [one.body for one in newest.items] == ["57", "58", "59"]
     wrong = (await rig.operator(Who(limit=1, all=True))).next
-    assert (await refused(rig.operator(ListMessages(to="@arc", cursor=wrong)))).code == "bad_request"
-    assert (await refused(rig.operator(ListMessages()))).code == "bad_request"
+    assert (await expect_refusal(rig.operator(ListMessages(to="@arc", cursor=wrong)))).code == "bad_request"
+    assert (await expect_refusal(rig.operator(ListMessages()))).code == "bad_request"
     await rig.register("hal")
     assert (await rig.operator(ListMessages(to="@hal"))).items == ()
 
@@ -231,7 +233,7 @@ async def test_an_answer_belongs_to_its_conversation(rig: Rig) -> None:
     await rig.register("hal")
     one = await rig.operator(Send(to="@arc", body="hello"))
     astray = Send(to="@hal", body="yes", in_reply_to=one.message_id)
-    assert (await refused(rig.operator(astray))).code == "not_found"
+    assert (await expect_refusal(rig.operator(astray))).code == "not_found"
     two = await rig.operator(Send(to="@arc", body="and?", in_reply_to=one.message_id))
     assert (await rig.operator(GetMessage(message_id=two.message_id))).in_reply_to == one.message_id
 
@@ -242,7 +244,7 @@ async def test_only_redaction_changes_what_was_said(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await rig.operator(Send(to="@arc", body="the passphrase is swordfish"))
     wish = RedactMessage(message_id=sent.message_id)
-    assert (await refused(arc.call(wish))).code == "forbidden"
+    assert (await expect_refusal(arc.call(wish))).code == "forbidden"
     gone = await rig.operator(wish)
     assert (gone.body, gone.redacted_at is not None) == ("", True)
     assert await rig.operator(wish) == gone
@@ -251,7 +253,7 @@ async def test_only_redaction_changes_what_was_said(rig: Rig) -> None:
     item = (await arc.call(ListInbox())).items[0]
     assert item.message is not None
     assert item.message.body == ""
-    assert (await refused(rig.operator(RedactMessage(message_id="msg_none")))).code == "not_found"
+    assert (await expect_refusal(rig.operator(RedactMessage(message_id="msg_none")))).code == "not_found"
 
 
 @pytest.mark.rows("R3.1-36", "R3.1-37")
@@ -262,10 +264,10 @@ async def test_one_key_is_one_deed(rig: Rig) -> None:
     again = await rig.operator(Send(to="@arc", body="once", idempotency_key="k1"))
     assert again == first
     assert len((await rig.operator(ListMessages(to="@arc"))).items) == 1
-    problem = await refused(rig.operator(Send(to="@arc", body="twice", idempotency_key="k1")))
+    problem = await expect_refusal(rig.operator(Send(to="@arc", body="twice", idempotency_key="k1")))
     assert (problem.code, problem.key, problem.operation) == ("key_reused", "k1", "send")
     refusal = Send(to="@nobody", body="x", idempotency_key="k2")
-    assert (await refused(rig.operator(refusal))).code == "unknown_target"
+    assert (await expect_refusal(rig.operator(refusal))).code == "unknown_target"
     assert (await rig.operator(Send(to="@arc", body="x", idempotency_key="k2"))).message_id
 
 
@@ -308,7 +310,7 @@ async def test_a_request_brings_no_id_of_its_own(rig: Rig) -> None:
         for name in ("id", "messageId", "agentId"):
             if request.writes and name not in _names(request):
                 with pytest.raises(Refused) as caught:
-                    decode({name: "agt_mine", **_least(request)}, request)
+                    decode({name: "agt_mine", **_fill_required(request)}, request)
                 assert f"unknown field `{name}`" in caught.value.diagnostic.message
 
 
@@ -316,7 +318,7 @@ def _names(request: type[Any]) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(request)]
 
 
-def _least(request: type[Any]) -> dict[str, Any]:
+def _fill_required(request: type[Any]) -> dict[str, Any]:
     """Something for every parameter that must be given."""
     return {field.encode_name: "x" for field in msgspec.structs.fields(request) if field.required}
 
@@ -336,5 +338,5 @@ async def test_an_answer_that_nobody_would_read_is_not_parked(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await arc.call(Send(to="/ada/direct", body="bye"))
     await rig.operator(RetireAgent(address="@arc"))
-    gone = await refused(rig.operator(Reply(body="wait", in_reply_to=sent.message_id)))
+    gone = await expect_refusal(rig.operator(Reply(body="wait", in_reply_to=sent.message_id)))
     assert gone.code == "retired_target"

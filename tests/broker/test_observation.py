@@ -18,10 +18,10 @@ from scout.protocol.access import CreateToken
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.enrolment import Enrol
 from scout.protocol.observation import ShowDiff, ShowTopology, TailSession
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.overview import ReadLog
 from scout.tree.snapshots import GitSnapshots
-from tests.broker.rig import Rig, as_test, refused, run_scene, wait_for_end, wait_until, write_program
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene, wait_for_end, wait_until, write_program
 
 DATA = Path(__file__).parents[1] / "data" / "harness"
 THREAD, CHILD = "01a1e2d0-b9be-7f02-a88a-cfcb6e012412", "01a1e2d0-c290-76e1-b4e4-5da3da7076f7"
@@ -137,12 +137,12 @@ async def test_only_who_may_read_an_agent_reads_its_transcript(rig: Rig) -> None
     await worker(rig, "echo fine")
     stranger = await rig.agent("stranger")
     flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@worker", body="x"))).flight_id)
-    told = await refused(stranger.call(TailSession(session_id=flight.session_id or "")))
+    told = await expect_refusal(stranger.call(TailSession(session_id=flight.session_id or "")))
     assert told.code == "forbidden"
-    assert (await refused(rig.operator(TailSession(session_id="ses_nobody")))).code == "not_found"
+    assert (await expect_refusal(rig.operator(TailSession(session_id="ses_nobody")))).code == "not_found"
     await rig.register("parrot", harness="echo")
     flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
-    told = await refused(rig.operator(TailSession(session_id=flight.session_id or "")))
+    told = await expect_refusal(rig.operator(TailSession(session_id=flight.session_id or "")))
     assert (told.code, "keeps no transcript" in told.message) == ("session_not_attachable", True)
     assert told.remedies[0].operation == "session.inspect"
 
@@ -160,7 +160,7 @@ def test_what_harnesses_show_is_offered_and_never_made_an_agent(tmp_path: Path, 
         assert thread.attach is not None
         assert check_remedy(thread.attach) == []
         words = f"scout session attach --harness codex --cwd /srv/talkie {THREAD}"
-        assert command_line(thread.attach) == words
+        assert build_command_line(thread.attach) == words
         assert (child.kind, child.parent, child.attach) == ("sub-agent", THREAD, None)
         (looked,) = told.harnesses
         assert (looked.harness, looked.found, looked.shown) == ("codex", 2, 2)
@@ -172,7 +172,7 @@ def test_what_harnesses_show_is_offered_and_never_made_an_agent(tmp_path: Path, 
         assert few.harnesses[0].problem == "[Errno 5] the disk is gone"
         assert (await rig.operator(ShowTopology(live=True))).items == ()
         assert (await last(rig), rows(rig.home)) == (seen, stored)
-        told = await refused(rig.operator(ShowTopology(harness="cobol")))
+        told = await expect_refusal(rig.operator(ShowTopology(harness="cobol")))
         assert (told.code, told.field) == ("bad_request", "harness")
         agent = await rig.agent("other")
         assert (await agent.call(ShowTopology())).items
@@ -202,7 +202,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-async def _session_of(rig: Rig, flight_id: str) -> str | None:
+async def _get_session_id(rig: Rig, flight_id: str) -> str | None:
     return (await rig.operator(GetFlight(flight_id=flight_id))).session_id
 
 
@@ -213,11 +213,13 @@ def test_what_a_flight_changed_in_its_work_tree(tmp_path: Path) -> None:
         writes = "echo made > made.txt\nwhile [ ! -e $WORK/go ]; do sleep 0.01; done\necho fine"
         await worker(rig, writes, project_root=str(work))
         asked = await rig.operator(MakeAsk(to="@worker", body="x"))
-        told = await refused(rig.operator(ShowDiff(flight_id=asked.flight_id)))
+        told = await expect_refusal(rig.operator(ShowDiff(flight_id=asked.flight_id)))
         assert told.code == "bad_request"
         assert "flight.get" in [one.operation for one in told.remedies]
         await wait_until(lambda: (work / "made.txt").exists() and (work / "made.txt").read_text())
-        await wait_until(lambda: _session_of(rig, asked.flight_id))  # the program may be ahead of its record
+        await wait_until(
+            lambda: _get_session_id(rig, asked.flight_id)
+        )  # the program may be ahead of its record
         now = await rig.operator(ShowDiff(flight_id=asked.flight_id))
         assert (now.running, "+made" in now.patch, now.directory) == (True, True, str(work))
         before = prints(work)
@@ -225,18 +227,18 @@ def test_what_a_flight_changed_in_its_work_tree(tmp_path: Path) -> None:
         await wait_for_end(rig, asked.flight_id)
         session = (await rig.operator(ShowDiff(flight_id=asked.ask_id, stat=True))).head
         (work / "later.txt").write_text("later\n")
-        done = await wait_until(lambda: _settled(rig, asked.flight_id))
+        done = await wait_until(lambda: _show_settled_diff(rig, asked.flight_id))
         assert (done.running, done.head, done.patch.count("diff --git")) == (False, session, 1)
         assert "mine" not in done.patch
         (work / "later.txt").unlink()
         assert prints(work) == before
         stranger = await rig.agent("stranger")
-        assert (await refused(stranger.call(ShowDiff(flight_id=asked.flight_id)))).code == "forbidden"
+        assert (await expect_refusal(stranger.call(ShowDiff(flight_id=asked.flight_id)))).code == "forbidden"
 
     run_scene(scene, tmp_path, snapshots=GitSnapshots(tmp_path / "sessions"))
 
 
-async def _settled(rig: Rig, flight_id: str) -> Any:
+async def _show_settled_diff(rig: Rig, flight_id: str) -> Any:
     await wait_until(lambda: not rig.broker.dispatcher.lanes)
     return await rig.operator(ShowDiff(flight_id=flight_id))
 
@@ -252,7 +254,7 @@ def test_a_flight_that_changed_nothing_and_one_without_a_work_tree(tmp_path: Pat
         (tmp_path / "plain").mkdir()
         await worker(rig, "echo fine", "other", project_root=str(tmp_path / "plain"))
         flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@other", body="x"))).flight_id)
-        problem = await refused(rig.operator(ShowDiff(flight_id=flight.id)))
+        problem = await expect_refusal(rig.operator(ShowDiff(flight_id=flight.id)))
         assert f"{tmp_path}/plain is not a git work tree" in problem.message
         assert [one.operation for one in problem.remedies] == ["flight.get", "session.tail"]
         assert all(check_remedy(one) == [] for one in problem.remedies)
@@ -265,4 +267,4 @@ def test_a_flight_that_changed_nothing_and_one_without_a_work_tree(tmp_path: Pat
 async def test_without_pictures_there_is_nothing_to_compare(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
-    assert (await refused(rig.operator(ShowDiff(flight_id=flight.id)))).code == "bad_request"
+    assert (await expect_refusal(rig.operator(ShowDiff(flight_id=flight.id)))).code == "bad_request"

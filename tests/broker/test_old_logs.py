@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from scout.model.events.event_types import read_event
-from scout.policy.wake import differs, in_words
+from scout.policy.wake import compare_decision, describe_decision
 from scout.store.database import connect
 from scout.store.integrity.review import review
 from scout.store.integrity.verify import verify
 from scout.store.ledger import append
 from scout.store.migrate import migrate
-from tests.broker.old_log import logs, rows, rows_of
+from tests.broker.old_log import find_rows, logs, rows
 
 # Decisions that a later policy makes otherwise on purpose: the log, the event's number, and why.
 ACCEPTED: dict[tuple[str, int], str] = {}
 
 
-def replayed(log: Path, path: Path) -> sqlite3.Connection:
+def replay_log(log: Path, path: Path) -> sqlite3.Connection:
     store = connect(path)
     migrate(store)
     store.execute("BEGIN")
@@ -38,8 +38,8 @@ def holds(then: dict[str, Any], now: dict[str, Any]) -> bool:
 @pytest.mark.rows("R2.3-28")
 @pytest.mark.parametrize("log", logs(), ids=lambda log: log.stem)
 def test_a_log_that_was_kept_gives_the_rows_that_it_gave(log: Path, tmp_path: Path) -> None:
-    store = replayed(log, tmp_path / "scout.db")
-    then = [json.loads(line) for line in rows_of(log).read_text().splitlines()]
+    store = replay_log(log, tmp_path / "scout.db")
+    then = [json.loads(line) for line in find_rows(log).read_text().splitlines()]
     now = rows(store)
     assert [one["row"] for one in then] == list(now)
     assert [one["row"] for one in then if not holds(one["record"], now[one["row"]])] == []
@@ -51,12 +51,12 @@ def test_a_log_that_was_kept_gives_the_rows_that_it_gave(log: Path, tmp_path: Pa
 def test_todays_policy_decides_as_it_was_decided(log: Path, tmp_path: Path) -> None:
     wakes = [(event.seq, event.metadata.wake) for event in map(read_event, log.read_bytes().splitlines())]
     other = {
-        (log.stem, seq): f"{in_words(wake)} → {differs(wake)}"
+        (log.stem, seq): f"{describe_decision(wake)} → {compare_decision(wake)}"
         for seq, wake in wakes
-        if wake is not None and differs(wake)
+        if wake is not None and compare_decision(wake)
     }
     assert {key: words for key, words in other.items() if key not in ACCEPTED} == {}
-    replayed(log, tmp_path / "scout.db").close()
+    replay_log(log, tmp_path / "scout.db").close()
     report = review(tmp_path / "scout.db")
     assert report.decisions == sum(wake is not None for _, wake in wakes) > 20
     assert report.differing == len(other)

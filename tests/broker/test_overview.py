@@ -9,7 +9,7 @@ from scout.broker.operations.overview import read_feed
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep.housekeeping import tidy
 from scout.model.events.envelope import Event
-from scout.model.events.event_types import event_type
+from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted
 from scout.protocol.agents import ReadFeed, RetireAgent, Who
 from scout.protocol.asks import FailFlight, GetFlight, IfUnreachable, MakeAsk
@@ -20,7 +20,7 @@ from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
 from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import Search, Send
 from tests.broker.neighbours import stranger
-from tests.broker.rig import Rig, as_test, refused
+from tests.broker.rig import Rig, as_test, expect_refusal
 
 
 @as_test
@@ -73,10 +73,12 @@ async def test_the_log_is_read_oldest_first_and_from_its_end(rig: Rig) -> None:
     newest = await rig.operator(ReadLog(newest=True, limit=5))
     assert newest.items == rest.items[-5:]
     created = await rig.operator(ReadLog(newest=True, limit=2, family="collab.conversation.created"))
-    assert [event_type(type(event)) for event in created.items] == ["collab.conversation.created"]
+    assert [get_event_type(type(event)) for event in created.items] == ["collab.conversation.created"]
     for after in (-1, 1 << 70):
-        assert (await refused(rig.operator(ReadLog(after=after)))).code == "bad_request"
-        assert (await refused(rig.operator(ReadFeed(address="@arc", after=after)))).code == "bad_request"
+        assert (await expect_refusal(rig.operator(ReadLog(after=after)))).code == "bad_request"
+        assert (
+            await expect_refusal(rig.operator(ReadFeed(address="@arc", after=after)))
+        ).code == "bad_request"
 
 
 @as_test
@@ -87,9 +89,9 @@ async def test_an_agent_reads_of_the_log_what_concerns_it(rig: Rig) -> None:
     assert "between us" in repr(await hal.call(ReadLog(agent="@arc")))
     assert "between us" not in repr(await eve.call(ReadLog(limit=200)))
     talk = (await rig.operator(ReadLog(family="collab.message"))).items
-    assert [event_type(type(event)) for event in talk] == ["collab.message.posted"]
+    assert [get_event_type(type(event)) for event in talk] == ["collab.message.posted"]
     one = ReadLog(conversation=talk[0].target.id)
-    assert (await refused(eve.call(one))).code == "forbidden"
+    assert (await expect_refusal(eve.call(one))).code == "forbidden"
     assert len((await hal.call(one)).items) > 1
 
 
@@ -101,12 +103,12 @@ async def test_a_feed_is_what_an_agent_did_and_what_was_done_to_it(rig: Rig) -> 
     first = await arc.call(ReadFeed(address="@arc", limit=2))
     assert first.next is not None
     rest = await arc.call(ReadFeed(address="@arc", after=int(first.next)))
-    told = [event_type(type(event)) for event in (*first.items, *rest.items)]
+    told = [get_event_type(type(event)) for event in (*first.items, *rest.items)]
     assert told[0] == "collab.agent.registered"
     assert "collab.message.posted" in told
     await rig.operator(RetireAgent(address="@arc"))
     gone = await rig.operator(ReadFeed(address="/ada/agent/arc"))
-    assert "collab.agent.retired" in [event_type(type(one)) for one in gone.items]
+    assert "collab.agent.retired" in [get_event_type(type(one)) for one in gone.items]
 
 
 @as_test
@@ -133,7 +135,7 @@ async def test_a_feed_has_every_fact_that_concerns_an_agent_and_is_what_the_log_
     assert [one.seq for one in seen] == [one.seq for one in logged]
     newest = (await rig.operator(ReadLog(agent="@arc", limit=5, newest=True))).items
     assert newest == logged[-5:]
-    types = {event_type(type(one)) for one in seen}
+    types = {get_event_type(type(one)) for one in seen}
     assert {
         "collab.agent.registered",
         "collab.message.posted",
@@ -147,7 +149,7 @@ async def test_a_feed_has_every_fact_that_concerns_an_agent_and_is_what_the_log_
     } <= types
     said = [one.payload.text for one in seen if isinstance(one, MessagePosted)]
     assert said[:3] == ["a message", "to all", "work"]
-    others = await refused(hal.call(ReadFeed(address="@arc")))
+    others = await expect_refusal(hal.call(ReadFeed(address="@arc")))
     assert others.code == "forbidden"
 
 
@@ -215,6 +217,6 @@ async def test_what_is_found_comes_in_pages_newest_first(rig: Rig) -> None:
     rest = await arc.call(Search(query="apple", limit=3, cursor=first.next))
     found = [hit.id for hit in (*first.items, *rest.items)]
     assert found == [one.message_id for one in reversed(sent)]
-    assert (await refused(arc.call(Search(query="apple", cursor="!")))).code == "bad_request"
+    assert (await expect_refusal(arc.call(Search(query="apple", cursor="!")))).code == "bad_request"
     flight = GetFlight(flight_id="flt_none")
-    assert (await refused(arc.call(flight))).code == "not_found"
+    assert (await expect_refusal(arc.call(flight))).code == "not_found"

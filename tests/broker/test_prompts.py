@@ -11,7 +11,7 @@ from scout.adapters.echo import Echo
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import ToolRole
 from scout.model.delivery import DeliveryState
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.usage import UsageLedger, ValueClass
 from scout.policy.prompt import LIMIT, SYNTAX
 from scout.ports import Capabilities, HarnessEvent, Prompt, SessionSpec
@@ -136,7 +136,7 @@ def test_a_message_of_the_user_rides_under_the_users_heading(tmp_path: Path) -> 
         await rig.operator(Send(to="@bow", body="use tabs"))
         await rig.operator(MakeAsk(to="@bow", body="Please.", wait=20))
         text = heard.prompts[-1].text
-        assert "your user sent this" in text
+        assert "a message from your user" in text
         assert "Your user writes:\n> use tabs" in text
         assert "Mail from other agents" not in text
 
@@ -176,7 +176,7 @@ async def test_each_text_that_scout_adds_is_counted_by_its_worth(rig: Rig) -> No
     asked = await rig.operator(MakeAsk(to="@bow", body="one", wait=20))
     await rig.operator(MakeAsk(to="@bow", body="two", wait=20))
     log = await rig.operator(ReadLog(family="collab.usage.reported", limit=50))
-    found = [record_of(one) for one in log.items]
+    found = [get_record(one) for one in log.items]
     mine = [one for one in found if one.category is UsageLedger.PROTOCOL_OVERHEAD]
     worth = {one.value_class for one in mine if one.total_tokens}
     assert worth == {ValueClass.ONBOARDING, ValueClass.BOILERPLATE, ValueClass.WORK_CONTEXT}

@@ -9,7 +9,7 @@ import pytest
 from scout.broker.local import LocalScout
 from scout.model.agent import WakePolicy
 from scout.model.conversation import MessageKind
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.events.talk import QuestionAnswered, QuestionCreated, WorkItemCreated
 from scout.model.flight import FlightState
 from scout.model.question import QuestionState
@@ -35,11 +35,11 @@ from scout.protocol.work import CreateWork, GetWork
 from tests.broker.rig import (
     Rig,
     as_test,
+    expect_refusal,
     inbox_bodies,
     inbox_items,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     wait_until,
@@ -51,7 +51,9 @@ async def _pair(rig: Rig) -> tuple[LocalScout, LocalScout]:
     return await online_agent(rig, "arc"), await online_agent(rig, "hal")
 
 
-async def _asked(seat: LocalScout, to: str = "@hal", body: str = "Which port?", **more: Any) -> QuestionView:
+async def _create_question(
+    seat: LocalScout, to: str = "@hal", body: str = "Which port?", **more: Any
+) -> QuestionView:
     return await seat.call(CreateQuestion(to=to, body=body, **more))
 
 
@@ -62,7 +64,7 @@ async def _last(rig: Rig) -> int:
 @as_test
 async def test_a_question_reaches_its_responder_and_the_answer_its_asker(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    asked = await _asked(arc, options=("8080", "9090"))
+    asked = await _create_question(arc, options=("8080", "9090"))
     assert (asked.state, asked.next_move_owner_id) == (QuestionState.OPEN, asked.responder_id)
     (item,) = await inbox_items(rig, "hal")
     assert item.message is not None
@@ -84,14 +86,14 @@ async def test_a_question_reaches_its_responder_and_the_answer_its_asker(rig: Ri
 @as_test
 async def test_the_first_answer_wins_and_later_ones_change_nothing(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    asked = await _asked(arc)
+    asked = await _create_question(arc)
     await rig.operator(AnswerQuestion(question_id=asked.id, answer="80"))
     before = await _last(rig)
     for late in (
         AnswerQuestion(question_id=asked.id, answer="81"),
         DeclineQuestion(question_id=asked.id, reason="no"),
     ):
-        problem = await refused(hal.call(late))
+        problem = await expect_refusal(hal.call(late))
         assert problem.code == "wrong_state"
         assert set(problem.accepts) == {"close", "reopen"}
     assert await _last(rig) == before
@@ -102,7 +104,7 @@ async def test_the_first_answer_wins_and_later_ones_change_nothing(rig: Rig) -> 
 async def test_refused_nothing_is_written(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     eve = await online_agent(rig, "eve")
-    asked = await _asked(arc)
+    asked = await _create_question(arc)
     item = await eve.call(CreateWork(title="of eve"))
     before = await _last(rig)
     cases = (
@@ -124,10 +126,10 @@ async def test_refused_nothing_is_written(rig: Rig) -> None:
         (eve.call(GetQuestion(question_id=asked.id)), "forbidden"),
     )
     for work, code in cases:
-        problem = await refused(work)
+        problem = await expect_refusal(work)
         assert problem.code == (code or "unknown_target"), problem
     assert await _last(rig) == before
-    foreign = await refused(eve.call(AnswerQuestion(question_id=asked.id, answer="x")))
+    foreign = await expect_refusal(eve.call(AnswerQuestion(question_id=asked.id, answer="x")))
     assert foreign.owner_id == asked.responder_id
     assert foreign.needs[-1] == "the operator's token"
 
@@ -142,7 +144,7 @@ async def test_an_answer_and_its_work_are_one_transaction(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     await online_agent(rig, "ops")
     about = await arc.call(CreateWork(title="Deploy"))
-    asked = await _asked(arc, work_item_id=about.id)
+    asked = await _create_question(arc, work_item_id=about.id)
     done = await hal.call(AnswerQuestion(question_id=asked.id, answer="9090", spawn_work=_spawn("@ops")))
     item = done.work_item
     assert item is not None
@@ -164,7 +166,7 @@ async def test_an_answer_and_its_work_are_one_transaction(rig: Rig) -> None:
 @as_test
 async def test_an_asker_who_gets_the_work_is_told_once(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    asked = await _asked(arc)
+    asked = await _create_question(arc)
     await hal.call(AnswerQuestion(question_id=asked.id, answer="yours", spawn_work=_spawn("@arc")))
     assert len(await inbox_bodies(rig, "arc")) == 1
 
@@ -173,10 +175,10 @@ async def test_an_asker_who_gets_the_work_is_told_once(rig: Rig) -> None:
 @as_test
 async def test_an_answer_whose_work_is_refused_is_no_answer(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    asked = await _asked(arc)
+    asked = await _create_question(arc)
     before = await _last(rig)
     spawn = Spawn(title=" ", owner_id="@arc")
-    await refused(hal.call(AnswerQuestion(question_id=asked.id, answer="x", spawn_work=spawn)))
+    await expect_refusal(hal.call(AnswerQuestion(question_id=asked.id, answer="x", spawn_work=spawn)))
     assert await _last(rig) == before
     assert (await arc.call(GetQuestion(question_id=asked.id))).state is QuestionState.OPEN
 
@@ -185,7 +187,7 @@ async def test_an_answer_whose_work_is_refused_is_no_answer(rig: Rig) -> None:
 async def test_a_declined_question_is_told_with_its_reason_and_can_go_to_another(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     await online_agent(rig, "ops")
-    asked = await _asked(arc)
+    asked = await _create_question(arc)
     declined = await hal.call(DeclineQuestion(question_id=asked.id, reason="ask ops"))
     assert (declined.state, declined.next_move_owner_id) == (QuestionState.DECLINED, None)
     (told,) = await inbox_bodies(rig, "arc")
@@ -204,7 +206,7 @@ async def test_a_declined_question_is_told_with_its_reason_and_can_go_to_another
 async def test_a_question_in_a_channel_stays_there(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     channel = await rig.operator(CreateChannel(name="dev", members=("@arc",)))
-    asked = await _asked(arc, conversation_id=channel.id)
+    asked = await _create_question(arc, conversation_id=channel.id)
     assert asked.conversation_id == channel.id
     done = await hal.call(AnswerQuestion(question_id=asked.id, answer="80"))
     said = await arc.call(GetMessage(message_id=done.answer_message_id or ""))
@@ -214,7 +216,7 @@ async def test_a_question_in_a_channel_stays_there(rig: Rig) -> None:
 @as_test
 async def test_what_is_replied_to_a_question_is_its_answer(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    asked = await _asked(arc)
+    asked = await _create_question(arc)
     receipt = await hal.call(Reply(body="443", in_reply_to=asked.message_id))
     view = await arc.call(GetQuestion(question_id=asked.id))
     assert (view.state, view.answer, view.answer_message_id) == ("answered", "443", receipt.message_id)
@@ -227,8 +229,8 @@ async def test_what_is_replied_to_a_question_is_its_answer(rig: Rig) -> None:
 async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     eve = await online_agent(rig, "eve")
-    made = [await _asked(arc, body=f"{number}?") for number in range(5)]
-    back = await _asked(hal, to="@arc", body="back?")
+    made = [await _create_question(arc, body=f"{number}?") for number in range(5)]
+    back = await _create_question(hal, to="@arc", body="back?")
     await hal.call(AnswerQuestion(question_id=made[0].id, answer="0"))
 
     async def ids(seat: LocalScout, **more: Any) -> list[str]:
@@ -254,7 +256,7 @@ async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
 @as_test
 async def test_who_waits_for_an_answer_gets_it_and_is_not_told_again(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    waiting = asyncio.ensure_future(_asked(arc, wait=20))
+    waiting = asyncio.ensure_future(_create_question(arc, wait=20))
     (item,) = await wait_until(lambda: inbox_items(rig, "hal"))
     ident = item.message.id
     owed = await hal.call(ListQuestions(owed=True))
@@ -270,7 +272,7 @@ async def test_who_waits_for_an_answer_gets_it_and_is_not_told_again(rig: Rig) -
 async def test_whom_nobody_can_wake_finds_the_question_later(rig: Rig) -> None:
     arc = await online_agent(rig, "arc")
     await rig.register("cold")
-    asked = await _asked(arc, to="@cold")
+    asked = await _create_question(arc, to="@cold")
     assert asked.notes
     assert "no live session" in asked.notes[0]
     assert await inbox_bodies(rig, "cold") == ["Which port?"]
@@ -282,9 +284,9 @@ async def test_whom_nobody_can_wake_finds_the_question_later(rig: Rig) -> None:
 @as_test
 async def test_the_questions_of_a_retired_agent_leave_nobody_waiting(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    asked = await _asked(arc)
-    own = await _asked(hal, to="@arc", body="mine?")
-    answered = await _asked(hal, to="@arc", body="old?")
+    asked = await _create_question(arc)
+    own = await _create_question(hal, to="@arc", body="mine?")
+    answered = await _create_question(hal, to="@arc", body="old?")
     await arc.call(AnswerQuestion(question_id=answered.id, answer="yes"))
     await rig.operator(RetireAgent(address="@hal", reason="merged"))
     gone = await arc.call(GetQuestion(question_id=asked.id))
@@ -303,13 +305,15 @@ async def test_the_questions_of_a_retired_agent_leave_nobody_waiting(rig: Rig) -
 async def test_a_flight_waits_for_the_answer_of_its_asker_and_goes_on(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy"))
-    question = await _asked(hal, to="@arc", body="which port?", flight_id=asked.flight_id)
+    question = await _create_question(hal, to="@arc", body="which port?", flight_id=asked.flight_id)
     flight = await arc.call(GetFlight(flight_id=asked.flight_id))
     assert flight.state is FlightState.WAITING
     assert flight.waiting_on is not None
     assert (flight.waiting_on.kind, flight.waiting_on.ref) == (WaitingKind.QUESTION, question.id)
     assert flight.next_move_owner_id == question.responder_id
-    second = await refused(_asked(hal, to="@arc", body="and which host?", flight_id=asked.flight_id))
+    second = await expect_refusal(
+        _create_question(hal, to="@arc", body="and which host?", flight_id=asked.flight_id)
+    )
     assert second.code == "wrong_state"
     await arc.call(AnswerQuestion(question_id=question.id, answer="80"))
     assert (await arc.call(GetFlight(flight_id=asked.flight_id))).state is FlightState.RUNNING
@@ -324,7 +328,7 @@ async def test_a_refusal_and_a_withdrawal_let_the_flight_go_on_too(rig: Rig) -> 
     for end in (DeclineQuestion, CloseQuestion):
         asked = await arc.call(MakeAsk(to="@hal", body=f"deploy {end.__name__}"))
         await hal.call(StartFlight(flight_id=asked.flight_id))
-        question = await _asked(hal, to="@arc", body="which?", flight_id=asked.flight_id)
+        question = await _create_question(hal, to="@arc", body="which?", flight_id=asked.flight_id)
         who = arc if end is DeclineQuestion else hal
         await who.call(end(question_id=question.id, reason="look it up"))
         assert (await arc.call(GetFlight(flight_id=asked.flight_id))).state is FlightState.RUNNING
@@ -335,7 +339,7 @@ async def test_a_refusal_and_a_withdrawal_let_the_flight_go_on_too(rig: Rig) -> 
 async def test_a_flight_that_ends_needs_no_answer_any_more(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy"))
-    question = await _asked(hal, to="@arc", body="which?", flight_id=asked.flight_id)
+    question = await _create_question(hal, to="@arc", body="which?", flight_id=asked.flight_id)
     await hal.call(CompleteFlight(flight_id=asked.flight_id, output="found it"))
     view = await arc.call(GetQuestion(question_id=question.id))
     assert (view.state, view.reason) == (QuestionState.CLOSED, f"flight {asked.flight_id} is completed")
@@ -345,7 +349,7 @@ async def test_a_flight_that_ends_needs_no_answer_any_more(rig: Rig) -> None:
 async def test_only_who_works_on_a_flight_asks_in_it(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy"))
-    problem = await refused(_asked(arc, flight_id=asked.flight_id))
+    problem = await expect_refusal(_create_question(arc, flight_id=asked.flight_id))
     assert problem.code == "not_owner"
     assert [item.message.body for item in (await hal.call(ListInbox())).items if item.message] == ["deploy"]
 
@@ -358,9 +362,9 @@ def test_the_final_text_of_a_program_answers_the_question_that_woke_it(tmp_path:
         arc = await online_agent(rig, "arc")
         command = write_program(tmp_path, "oracle", "echo 42")
         await rig.register("oracle", harness="command", command=command, wake_policy=WakePolicy.ON_DEMAND)
-        asked = await _asked(arc, to="@oracle", body="how many?", wait=20)
+        asked = await _create_question(arc, to="@oracle", body="how many?", wait=20)
         assert (asked.state, asked.answer) == (QuestionState.ANSWERED, "42")
-        deliveries = [record_of(one) for one in await read_log(rig, "collab.delivery")]
+        deliveries = [get_record(one) for one in await read_log(rig, "collab.delivery")]
         assert [one.rule for one in deliveries if one.wake][:1] == ["next-move owner"]
 
     run_scene(scene, tmp_path)
@@ -384,7 +388,7 @@ async def _asks_back(rig: Rig) -> tuple[str, str]:
     await wait_until((rig.home / "began").exists)
     await wait_until(lambda: _is_running(rig, asked.flight_id))
     ship = await rig.scout(act_as="@ship")
-    question = await _asked(ship, to="@arc", body="which port?", flight_id=asked.flight_id)
+    question = await _create_question(ship, to="@arc", body="which port?", flight_id=asked.flight_id)
     (rig.home / "asked").touch()
     await wait_until(lambda: _notes(rig, "waiting for an answer"))
     return asked.flight_id, question.id

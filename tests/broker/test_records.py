@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
-from scout.adapters.process.process_table import processes
+from scout.adapters.process.process_table import list_processes
 from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.agent import PermissionProfile
@@ -41,10 +41,10 @@ from scout.protocol.sessions import (
 from tests.broker.kept import ABLE, Kept
 from tests.broker.rig import (
     Rig,
-    events_of,
+    expect_refusal,
+    list_events,
     open_rig,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     wait_until,
@@ -67,11 +67,11 @@ async def answer(rig: Rig, body: str, to: str | None = "@ken", **more: Any) -> s
     return (await wait_for_end(rig, receipt.flight_id)).output
 
 
-async def asked(rig: Rig, body: str, **more: Any) -> str:
+async def make_ask(rig: Rig, body: str, **more: Any) -> str:
     return (await rig.operator(MakeAsk(to="@ken", body=body, **more))).flight_id
 
 
-async def session_of(rig: Rig, address: str = "@ken") -> Session:
+async def get_session(rig: Rig, address: str = "@ken") -> Session:
     return (await rig.operator(ListSessions(agent=address))).items[0]
 
 
@@ -149,20 +149,20 @@ def test_what_cannot_be_started_is_refused_and_leaves_a_reason(tmp_path: Path) -
 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
-        told = await refused(rig.operator(StartSession(agent="@ken", harness="nobody")))
+        told = await expect_refusal(rig.operator(StartSession(agent="@ken", harness="nobody")))
         assert told.code == "harness_unavailable"
-        told = await refused(rig.operator(StartSession(agent="@ken", node="moon")))
+        told = await expect_refusal(rig.operator(StartSession(agent="@ken", node="moon")))
         assert told.code == "peer_unreachable"
-        told = await refused(rig.operator(StartSession(agent="@ken", cwd="/usr")))
+        told = await expect_refusal(rig.operator(StartSession(agent="@ken", cwd="/usr")))
         assert told.code == "directory_not_allowed"
         assert (await rig.operator(ListSessions(agent="@ken"))).items == ()
         cast.kept.broken = "no such model"
-        told = await refused(rig.operator(StartSession(agent="@ken")))
+        told = await expect_refusal(rig.operator(StartSession(agent="@ken")))
         assert (told.code, "no such model" in told.message) == ("session_failed", True)
-        session = await session_of(rig)
+        session = await get_session(rig)
         assert (session.state, "no such model" in session.reason) == (SessionState.ENDED, True)
         zoe = await rig.agent("zoe")
-        assert (await refused(zoe.call(StartSession(agent="@ken")))).code == "forbidden"
+        assert (await expect_refusal(zoe.call(StartSession(agent="@ken")))).code == "forbidden"
         cast.kept.broken = ""
         ken = await rig.agent("ken")
         assert (await ken.call(StartSession(agent="@ken"))).state is SessionState.LIVE
@@ -185,17 +185,17 @@ def test_a_session_that_exists_is_taken_up_exactly_or_refused(tmp_path: Path) ->
         assert (made.native_ids, made.origin, made.running) == ({"session": "n-1"}, "attached", False)
         assert await answer(rig, "after") == "before after"
         assert (await rig.operator(attach)).id == made.id
-        told = await refused(rig.operator(replace(attach, agent="@zoe")))
+        told = await expect_refusal(rig.operator(replace(attach, agent="@zoe")))
         assert told.code == "no_session"
-        told = await refused(rig.operator(AttachSession(session=made.id, harness="echo")))
+        told = await expect_refusal(rig.operator(AttachSession(session=made.id, harness="echo")))
         assert (told.code, [one.operation for one in told.remedies]) == (
             "harness_mismatch",
             ["session.attach", "session.start"],
         )
-        told = await refused(rig.operator(AttachSession(session="n-2", harness="acp", agent="@ken")))
+        told = await expect_refusal(rig.operator(AttachSession(session="n-2", harness="acp", agent="@ken")))
         assert (told.code, "not on this machine" in told.message) == ("session_not_attachable", True)
         # What never was is in no list; the log has what was tried.
-        assert (await session_of(rig)).id == made.id
+        assert (await get_session(rig)).id == made.id
         log = (await rig.operator(ReadLog(limit=200))).items
         ended = [one.payload.record for one in log if isinstance(one, SessionEnded)]
         assert [one.session_class for one in ended] == [SessionClass.NOT_ATTACHABLE]
@@ -205,7 +205,7 @@ def test_a_session_that_exists_is_taken_up_exactly_or_refused(tmp_path: Path) ->
             (AttachSession(session="n-3", harness="nobody"), "harness_unavailable"),
             (AttachSession(session="n-3", harness="acp"), "bad_request"),
         ):
-            assert (await refused(rig.operator(bad))).code == code
+            assert (await expect_refusal(rig.operator(bad))).code == code
 
     run_scene(scene, tmp_path, **cast.options)
 
@@ -220,15 +220,15 @@ def test_a_session_has_one_writer(tmp_path: Path) -> None:
         await rig.register("ken", harness="acp")
         attach = AttachSession(session="n-1", harness="acp", agent="@ken")
         cast.kept.observed = [Observed(harness="acp", native_id="n-1", live=True, pid=7, source="registry")]
-        told = await refused(rig.operator(attach))
+        told = await expect_refusal(rig.operator(attach))
         assert (told.code, "pid 7" in told.message) == ("session_not_attachable", True)
         cast.kept.observed = []
         token = await rig.operator(CreateToken(kind=TokenKind.HOST))
         host: LocalScout = await rig.scout(token.secret)
         enrolled = await host.call(Enrol(cwd=str(project), harness="acp", native_session_id="n-1"))
-        told = await refused(rig.operator(AttachSession(session="n-1", harness="acp")))
+        told = await expect_refusal(rig.operator(AttachSession(session="n-1", harness="acp")))
         assert (told.code, "a person has it open" in told.message) == ("session_not_attachable", True)
-        told = await refused(
+        told = await expect_refusal(
             rig.operator(OpenSession(session_id=enrolled.session.id, pid=1, pid_started="0"))
         )
         assert told.code == "session_not_attachable"
@@ -242,9 +242,9 @@ def test_a_stopped_session_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         assert await answer(rig, "one") == "one"
-        session = await session_of(rig)
+        session = await get_session(rig)
         assert (await rig.operator(StopSession(session_id=session.id))).state is SessionState.ENDED
-        told = await refused(rig.operator(MakeAsk(target_session_id=session.id, body="x")))
+        told = await expect_refusal(rig.operator(MakeAsk(target_session_id=session.id, body="x")))
         assert (told.code, told.remedies[0].operation) == ("no_session", "session.attach")
         again = await rig.operator(AttachSession(**told.remedies[0].parameters))
         assert (again.id, again.state) == (session.id, SessionState.LIVE)
@@ -259,7 +259,7 @@ def test_a_fork_begins_as_a_copy_and_leaves_the_original_alone(tmp_path: Path) -
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         assert await answer(rig, "one") == "one"
-        first = await session_of(rig)
+        first = await get_session(rig)
         copy = await rig.operator(ForkSession(session_id=first.id))
         assert (copy.forked_from, copy.native_ids != first.native_ids) == (first.id, True)
         assert await answer(rig, "two", to=None, target_session_id=copy.id) == "one two"
@@ -279,17 +279,19 @@ def test_a_harness_that_cannot_fork_says_so_before_anything_is_stored(tmp_path: 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         await answer(rig, "one")
-        session = await session_of(rig)
+        session = await get_session(rig)
         before = len(await read_log(rig))
-        told = await refused(rig.operator(ForkSession(session_id=session.id)))
+        told = await expect_refusal(rig.operator(ForkSession(session_id=session.id)))
         assert (told.code, told.remedies[0].operation) == ("session_not_attachable", "session.start")
         policy = SessionPolicy.FORK
-        told = await refused(
+        told = await expect_refusal(
             rig.operator(MakeAsk(target_session_id=session.id, session_policy=policy, body="x"))
         )
         assert told.code == "bad_request"
         assert len(await read_log(rig)) == before
-        told = await refused(rig.operator(MakeAsk(target_session_id=session.id, harness="echo", body="x")))
+        told = await expect_refusal(
+            rig.operator(MakeAsk(target_session_id=session.id, harness="echo", body="x"))
+        )
         assert (told.code, told.remedies[-1].operation) == ("harness_mismatch", "session.start")
 
     run_scene(scene, tmp_path, **cast.options)
@@ -303,21 +305,21 @@ def test_a_stopped_session_takes_its_flight_its_way_and_its_credentials_with_it(
 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
-        flight = await asked(rig, "hang")
+        flight = await make_ask(rig, "hang")
         await running(rig, flight)
-        session = await session_of(rig)
+        session = await get_session(rig)
         assert (await rig.operator(GetSession(session_id=session.id))).flight_id == flight
         door = cast.kept.specs[-1].door
         assert door is not None
         own = await rig.scout(door.token)
         zoe = await rig.agent("zoe")
-        assert (await refused(zoe.call(StopSession(session_id=session.id)))).code == "forbidden"
+        assert (await expect_refusal(zoe.call(StopSession(session_id=session.id)))).code == "forbidden"
         done = await rig.operator(StopSession(session_id=session.id, reason="wrong branch"))
         assert (done.state, done.running, "wrong branch" in done.reason) == (SessionState.ENDED, False, True)
         view = await wait_for_end(rig, flight)
         assert (view.state, "stopped by" in view.reason) == (FlightState.FAILED, True)
         assert [one.state for one in (await rig.operator(ShowAgent(address="@ken"))).endpoints] == ["stopped"]
-        assert (await refused(rig.scout(door.token))).code == "unauthenticated"
+        assert (await expect_refusal(rig.scout(door.token))).code == "unauthenticated"
         assert own is not None
         assert (await rig.operator(StopSession(session_id=session.id))).id == session.id
         assert await answer(rig, "again") == "again"
@@ -331,9 +333,9 @@ def test_an_interrupt_stops_the_turn_and_cancels_its_flight(tmp_path: Path) -> N
 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
-        flight = await asked(rig, "hang")
+        flight = await make_ask(rig, "hang")
         await running(rig, flight)
-        waiting = await asked(rig, "next")
+        waiting = await make_ask(rig, "next")
         told = await rig.operator(Interrupt(address="@ken", reason="wrong branch"))
         assert (told.interrupted, told.flights) == (True, (flight,))
         view = await wait_for_end(rig, flight)
@@ -344,7 +346,7 @@ def test_an_interrupt_stops_the_turn_and_cancels_its_flight(tmp_path: Path) -> N
         )
         assert (await wait_for_end(rig, waiting)).output == "next"
         none = await rig.operator(Interrupt(address="@ken"))
-        assert (none.interrupted, none.reason) == (False, "nothing was under way")
+        assert (none.interrupted, none.reason) == (False, "no turn was running")
 
     run_scene(scene, tmp_path, **cast.options)
 
@@ -354,7 +356,7 @@ def test_a_turn_whose_flight_is_answered_already_is_interrupted_too(tmp_path: Pa
 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
-        flight = await asked(rig, "hang")
+        flight = await make_ask(rig, "hang")
         await running(rig, flight)
         ken = await rig.agent("ken")
         await ken.call(CompleteFlight(flight_id=flight, output="early"))
@@ -372,7 +374,7 @@ def test_waking_says_what_it_took_and_which_session_it_is(tmp_path: Path) -> Non
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         first = await rig.operator(Wake(address="@ken"))
-        session = await session_of(rig)
+        session = await get_session(rig)
         assert (first.outcome, first.session_id) == ("started", session.id)
         assert (await rig.operator(Wake(address="@ken"))).outcome == "already live"
         await cast.kept.stop(session.id)
@@ -380,13 +382,13 @@ def test_waking_says_what_it_took_and_which_session_it_is(tmp_path: Path) -> Non
         assert (again.outcome, again.session_id) == ("attached", session.id)
         assert await cast.kept.is_warm(session.id)
         await rig.register("deaf", harness="command")
-        assert (await refused(rig.operator(Wake(address="@deaf")))).code == "harness_unavailable"
+        assert (await expect_refusal(rig.operator(Wake(address="@deaf")))).code == "harness_unavailable"
         cast.kept.broken = "no login"
         await rig.register("pat", harness="acp")
-        told = await refused(rig.operator(Wake(address="@pat")))
+        told = await expect_refusal(rig.operator(Wake(address="@pat")))
         assert (told.code, told.remedies[0].operation) == ("session_failed", "runtimes.check")
         zoe = await rig.agent("zoe")
-        assert (await refused(zoe.call(Wake(address="@ken")))).code == "forbidden"
+        assert (await expect_refusal(zoe.call(Wake(address="@ken")))).code == "forbidden"
 
     run_scene(scene, tmp_path, **cast.options)
 
@@ -400,7 +402,7 @@ def test_each_ask_has_a_turn_of_its_own(tmp_path: Path) -> None:
 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
-        flights = [await asked(rig, f"n{number}") for number in range(4)]
+        flights = [await make_ask(rig, f"n{number}") for number in range(4)]
         outputs = [(await wait_for_end(rig, flight)).output for flight in flights]
         assert outputs == ["n0", "n0 n1", "n0 n1 n2", "n0 n1 n2 n3"]
 
@@ -411,7 +413,7 @@ def test_each_ask_has_a_turn_of_its_own(tmp_path: Path) -> None:
 
 
 def myself() -> dict[str, Any]:
-    return {"pid": os.getpid(), "pid_started": processes()[os.getpid()].identity.started}
+    return {"pid": os.getpid(), "pid_started": list_processes()[os.getpid()].identity.started}
 
 
 def test_a_session_in_a_terminal_is_not_resumed_behind_its_users_back(tmp_path: Path) -> None:
@@ -420,11 +422,11 @@ def test_a_session_in_a_terminal_is_not_resumed_behind_its_users_back(tmp_path: 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp", wake_policy="keep_warm")
         assert await answer(rig, "one") == "one"
-        session = await session_of(rig)
+        session = await get_session(rig)
         opened = await rig.operator(OpenSession(session_id=session.id, **myself()))
         assert (opened.command, opened.environment) == (("true",), {"KEPT": f"native-{session.id}"})
         assert not await cast.kept.is_warm(session.id)
-        flight = await asked(rig, "two")
+        flight = await make_ask(rig, "two")
 
         async def held() -> bool:
             return (await rig.operator(GetFlight(flight_id=flight))).phase is FlightPhase.HELD
@@ -435,7 +437,7 @@ def test_a_session_in_a_terminal_is_not_resumed_behind_its_users_back(tmp_path: 
         assert (await rig.operator(Wake(address="@ken"))).outcome == "already live"
         assert not await cast.kept.is_warm(session.id)
         other = OpenSession(session_id=session.id, pid=1, pid_started="1")
-        assert (await refused(rig.operator(other))).code == "session_busy"
+        assert (await expect_refusal(rig.operator(other))).code == "session_busy"
         (cast.kept.native / f"native-{session.id}").write_text("one mine\n")
         closed = await rig.operator(CloseSession(session_id=session.id))
         assert (closed.terminal, (await wait_for_end(rig, flight)).output) == (None, "one mine two")
@@ -450,17 +452,17 @@ def test_a_session_at_work_is_not_handed_over(tmp_path: Path) -> None:
 
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
-        flight = await asked(rig, "hang")
+        flight = await make_ask(rig, "hang")
         await running(rig, flight)
-        session = await session_of(rig)
-        told = await refused(rig.operator(OpenSession(session_id=session.id, **myself())))
+        session = await get_session(rig)
+        told = await expect_refusal(rig.operator(OpenSession(session_id=session.id, **myself())))
         assert (told.code, told.remedies[0].operation) == ("session_busy", "interrupt")
         await rig.operator(Interrupt(address="@ken"))
         await wait_for_end(rig, flight)
         await rig.register("parrot", harness="echo")
         await answer(rig, "hi", to="@parrot")
-        plain = await session_of(rig, "@parrot")
-        told = await refused(rig.operator(OpenSession(session_id=plain.id, **myself())))
+        plain = await get_session(rig, "@parrot")
+        told = await expect_refusal(rig.operator(OpenSession(session_id=plain.id, **myself())))
         assert told.code == "session_not_attachable"
 
     run_scene(scene, tmp_path, **cast.options)
@@ -473,13 +475,13 @@ def test_a_terminal_that_died_gives_its_session_back_also_after_a_restart(tmp_pa
         async with open_rig(tmp_path, **cast.options) as rig:
             await rig.register("ken", harness="acp")
             await answer(rig, "one")
-            session = await session_of(rig)
+            session = await get_session(rig)
             await rig.operator(OpenSession(session_id=session.id, pid=os.getpid(), pid_started="not mine"))
-            flight = await asked(rig, "two")
+            flight = await make_ask(rig, "two")
         async with open_rig(tmp_path, **cast.options) as rig:
             rig.broker.services.runs = RunFolders(tmp_path / "sessions")
             assert (await wait_for_end(rig, flight)).output == "one two"
-            assert (await session_of(rig)).terminal is None
+            assert (await get_session(rig)).terminal is None
 
     asyncio.run(play())
 
@@ -504,18 +506,18 @@ def test_after_a_restart_a_session_is_unknown_until_it_was_looked_at(tmp_path: P
             told = write_program(tmp_path, "upper", "tr a-z A-Z")
             await rig.register("upper", harness="command", command=told)
             await answer(rig, "one", to="@upper")
-            known = {name: await session_of(rig, f"@{name}") for name in ("ken", "parrot", "upper")}
+            known = {name: await get_session(rig, f"@{name}") for name in ("ken", "parrot", "upper")}
             assert {one.session_class for one in known.values()} == {SessionClass.RESUMABLE}
         async with open_rig(tmp_path, **cast.options) as rig:
             for name, session in known.items():
 
                 async def checked(name: str = name) -> bool:
-                    return (await session_of(rig, f"@{name}")).session_class is SessionClass.RESUMABLE
+                    return (await get_session(rig, f"@{name}")).session_class is SessionClass.RESUMABLE
 
                 await wait_until(checked)
                 assert await classes(rig, session.id) == ["reachability_unknown", "resumable"]
             assert await answer(rig, "two") == "one two"
-            assert (await session_of(rig)).id == known["ken"].id
+            assert (await get_session(rig)).id == known["ken"].id
 
     asyncio.run(play())
 
@@ -530,12 +532,12 @@ def test_a_session_whose_program_is_gone_for_good_is_over_with_a_reason(tmp_path
             await rig.register("pat", harness="acp")
             await answer(rig, "one")
             await answer(rig, "one", to="@pat")
-            gone, lives = await session_of(rig), await session_of(rig, "@pat")
+            gone, lives = await get_session(rig), await get_session(rig, "@pat")
             await cast.kept.stop(gone.id)
         async with open_rig(tmp_path, **cast.options) as rig:
 
             async def over() -> Session | None:
-                session = await session_of(rig)
+                session = await get_session(rig)
                 return session if session.state is SessionState.ENDED else None
 
             session = await wait_until(over)
@@ -546,10 +548,10 @@ def test_a_session_whose_program_is_gone_for_good_is_over_with_a_reason(tmp_path
             assert [one.state for one in (await rig.operator(ShowAgent(address="@ken"))).endpoints] == [
                 "stopped"
             ]
-            assert (await events_of(rig, lives.id))[-1] == "session.updated"
+            assert (await list_events(rig, lives.id))[-1] == "session.updated"
             assert await answer(rig, "two", to="@pat") == "one two"
             assert await answer(rig, "anew") == "anew"
-            told = await refused(rig.operator(AttachSession(session=gone.id)))
+            told = await expect_refusal(rig.operator(AttachSession(session=gone.id)))
             assert (told.code, told.remedies[0].operation) == ("session_not_attachable", "session.start")
 
     asyncio.run(play())
@@ -564,7 +566,7 @@ def test_a_look_that_fails_is_no_program_and_a_harness_that_is_gone_ends_its_ses
 
     async def ended_reason(rig: Rig) -> str:
         async def over() -> str:
-            session = await session_of(rig)
+            session = await get_session(rig)
             return session.reason if session.state is SessionState.ENDED else ""
 
         return await wait_until(over)
@@ -600,7 +602,9 @@ def test_every_harness_says_what_it_can_and_has_no_verdicts_before_a_check(tmp_p
         assert (one.check, one.checks, one.turns) == (None, (), 5)
         (echo,) = (await rig.operator(ListRuntimes(check="echo"))).items
         assert (echo.check, echo.turns) == (None, 0)
-        assert (await refused(rig.operator(ListRuntimes(check="nobody")))).code == "harness_unavailable"
+        assert (
+            await expect_refusal(rig.operator(ListRuntimes(check="nobody")))
+        ).code == "harness_unavailable"
 
     run_scene(scene, tmp_path, **cast.options)
 
@@ -611,7 +615,7 @@ def test_an_agent_set_to_another_harness_meanwhile_gets_a_session_there(tmp_path
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         await answer(rig, "one")
-        await rig.operator(StopSession(session_id=(await session_of(rig)).id))
+        await rig.operator(StopSession(session_id=(await get_session(rig)).id))
         await rig.operator(ConfigureAgent(address="@ken", config={"harness": "echo"}))
         made = await rig.operator(StartSession(agent="@ken"))
         assert made.harness == "echo"

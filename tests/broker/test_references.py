@@ -9,7 +9,7 @@ from scout.protocol.overview import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions, StopSession
 from scout.protocol.talk import GetMessage, Send
 from scout.protocol.work import CreateWork, GetWork
-from tests.broker.rig import Rig, as_test, online_agent, refused
+from tests.broker.rig import Rig, as_test, expect_refusal, online_agent
 
 
 @as_test
@@ -20,7 +20,7 @@ async def test_a_unique_beginning_stands_for_the_whole_id(rig: Rig) -> None:
     assert (await rig.operator(GetFlight(flight_id=asked.ask_id[:17]))).id == asked.flight_id
     assert (await rig.operator(GetMessage(message_id=asked.message_id[:17]))).id == asked.message_id
     for wrong in ("flt_zzzz", "flt_", "flt_01", "nothing_at_all"):
-        assert (await refused(rig.operator(GetFlight(flight_id=wrong)))).code == "not_found"
+        assert (await expect_refusal(rig.operator(GetFlight(flight_id=wrong)))).code == "not_found"
 
 
 @as_test
@@ -28,7 +28,7 @@ async def test_several_are_candidates_that_work_in_the_same_request(rig: Rig) ->
     await online_agent(rig)
     asked = [await rig.operator(MakeAsk(to="@live", body=text)) for text in ("one", "two")]
     ids = [one.flight_id for one in asked]
-    told = await refused(
+    told = await expect_refusal(
         rig.operator(CancelFlight(flight_id=ids[0][:8], reason="why not", idempotency_key="once"))
     )
     assert (told.code, told.noun, told.count) == ("ambiguous_target", "flight", 2)
@@ -42,17 +42,19 @@ async def test_several_are_candidates_that_work_in_the_same_request(rig: Rig) ->
 async def test_last_only_and_an_agent_stand_for_a_flight(rig: Rig) -> None:
     await online_agent(rig)
     await online_agent(rig, "other")
-    assert (await refused(rig.operator(GetFlight(flight_id="only")))).remedies[0].operation == "flight.list"
+    assert (await expect_refusal(rig.operator(GetFlight(flight_id="only")))).remedies[
+        0
+    ].operation == "flight.list"
     first = await rig.operator(MakeAsk(to="@live", body="one"))
     assert (await rig.operator(GetFlight(flight_id="only"))).id == first.flight_id
     second = await rig.operator(MakeAsk(to="@other", body="two"))
     assert (await rig.operator(GetFlight(flight_id="last"))).id == second.flight_id
     assert (await rig.operator(GetFlight(flight_id="@live"))).id == first.flight_id
-    told = await refused(rig.operator(GetFlight(flight_id="only")))
+    told = await expect_refusal(rig.operator(GetFlight(flight_id="only")))
     assert [one.why for one in told.candidates] == ["two", "one"]
     assert (await rig.operator(CancelFlight(flight_id="@live"))).id == first.flight_id
     assert (await rig.operator(GetFlight(flight_id="only"))).id == second.flight_id
-    assert (await refused(rig.operator(GetFlight(flight_id="@nobody")))).code == "unknown_target"
+    assert (await expect_refusal(rig.operator(GetFlight(flight_id="@nobody")))).code == "unknown_target"
 
 
 @as_test
@@ -81,7 +83,7 @@ async def test_nobody_finds_more_than_they_may_read(rig: Rig) -> None:
     mine = await arc.call(Need(question="which port?"))
     theirs = await bow.call(Need(question="which host?"))
     assert (await bow.call(GetAttention(attention_id=theirs.id[:8]))).id == theirs.id
-    told = await refused(bow.call(GetAttention(attention_id=mine.id[:17])))
+    told = await expect_refusal(bow.call(GetAttention(attention_id=mine.id[:17])))
     assert (told.code, told.candidates) == ("not_found", ())
 
 
@@ -99,7 +101,7 @@ async def test_the_log_and_a_list_take_a_beginning_too(rig: Rig) -> None:
 async def test_an_agent_stands_for_its_newest_flight_and_session_once_none_is_open(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     assert (
-        await refused(rig.operator(GetFlight(flight_id="@parrot")))
+        await expect_refusal(rig.operator(GetFlight(flight_id="@parrot")))
     ).message == "@parrot has no open flight"
     for text in ("one", "two"):
         asked = await rig.operator(MakeAsk(to="@parrot", body=text, wait=20))
@@ -107,9 +109,9 @@ async def test_an_agent_stands_for_its_newest_flight_and_session_once_none_is_op
     assert (await rig.operator(GetFlight(flight_id="@parrot"))).id == asked.flight_id
     assert (await rig.operator(GetSession(session_id="@parrot"))).id == session
     # Nothing is done to what has ended: that it is still there does not mean that it was meant.
-    told = await refused(rig.operator(CancelFlight(flight_id="@parrot")))
+    told = await expect_refusal(rig.operator(CancelFlight(flight_id="@parrot")))
     assert (told.code, told.message) == ("not_found", "@parrot has no open flight")
-    told = await refused(rig.operator(StopSession(session_id="@parrot")))
+    told = await expect_refusal(rig.operator(StopSession(session_id="@parrot")))
     assert (told.code, told.message) == ("not_found", "@parrot has no live session")
 
 
@@ -127,4 +129,6 @@ async def test_last_is_the_newest_of_every_noun_that_is_listed(rig: Rig) -> None
         assert (await rig.operator(RevokeToken(token_id="last"))).id == ident
     grant = await rig.operator(AddGrant(action=Action.READ, agent="@arc", path="/me/agent/parrot"))
     assert (await rig.operator(RevokeGrant(grant_id="last"))).id == grant.id
-    assert (await refused(rig.operator(RevokeGrant(grant_id="last")))).message == "there is no grant yet"
+    assert (
+        await expect_refusal(rig.operator(RevokeGrant(grant_id="last")))
+    ).message == "there is no grant yet"

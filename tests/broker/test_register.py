@@ -9,8 +9,8 @@ from scout.protocol.access import CreateToken, RotateToken, SetAlias
 from scout.protocol.agents import RegisterAgent, RetireAgent, ReviveAgent, ShowAgent, Who, WhoAmI
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import Send
-from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, as_test, refused, run_scene
+from tests.broker.neighbours import draw_requests, stranger
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
 
 
 def _folder(home: Path, *names: str) -> str:
@@ -65,7 +65,7 @@ def test_what_is_said_again_is_changed_and_the_rest_stays(tmp_path: Path) -> Non
 @as_test
 async def test_only_the_operator_and_hosts_register(rig: Rig) -> None:
     arc = await rig.agent("arc")
-    problem = await refused(arc.call(RegisterAgent(definition_id="mine")))
+    problem = await expect_refusal(arc.call(RegisterAgent(definition_id="mine")))
     assert problem.code == "forbidden"
     host = await rig.agent("setup", tool_role=ToolRole.HOST)
     made = await host.call(RegisterAgent(definition_id="mine"))
@@ -75,11 +75,11 @@ async def test_only_the_operator_and_hosts_register(rig: Rig) -> None:
 @as_test
 async def test_only_the_operator_says_which_program_runs(rig: Rig) -> None:
     host = await rig.agent("setup", tool_role=ToolRole.HOST)
-    problem = await refused(host.call(RegisterAgent(definition_id="mine", command=("sh",))))
+    problem = await expect_refusal(host.call(RegisterAgent(definition_id="mine", command=("sh",))))
     assert problem.code == "forbidden"
     made = await rig.register("mine", command=("cat",))
     assert made.agent.config.harness == "command"
-    told = await refused(rig.operator(RegisterAgent(definition_id="other", harness="nothing")))
+    told = await expect_refusal(rig.operator(RegisterAgent(definition_id="other", harness="nothing")))
     assert told.code == "harness_unavailable"
 
 
@@ -89,8 +89,8 @@ def test_reserved_words_are_refused_and_nothing_is_stored(tmp_path: Path, word: 
     async def scene(rig: Rig) -> None:
         await rig.register("arc")
         before = await rig.operator(ReadLog(limit=200))
-        for request in wishes(RegisterAgent(definition_id=word), SetAlias(name=word, target="@arc")):
-            problem = await refused(rig.operator(request))
+        for request in draw_requests(RegisterAgent(definition_id=word), SetAlias(name=word, target="@arc")):
+            problem = await expect_refusal(rig.operator(request))
             assert problem.code == "reserved_name"
         assert await rig.operator(ReadLog(limit=200)) == before
 
@@ -118,10 +118,10 @@ async def test_a_project_whose_root_agent_is_retired_can_have_another_under_anot
 async def test_a_new_token_needs_the_old_one_or_the_operator(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     mine = await arc.call(WhoAmI())
-    assert (await refused(arc.call(CreateToken(agent="@arc")))).code == "forbidden"
-    assert (await refused(hal.call(RotateToken(token_id=mine.token_id)))).code == "forbidden"
+    assert (await expect_refusal(arc.call(CreateToken(agent="@arc")))).code == "forbidden"
+    assert (await expect_refusal(hal.call(RotateToken(token_id=mine.token_id)))).code == "forbidden"
     fresh = await arc.call(RotateToken(token_id=mine.token_id))
-    assert (await refused(rig.scout(rig.tokens["arc"]))).code == "unauthenticated"
+    assert (await expect_refusal(rig.scout(rig.tokens["arc"]))).code == "unauthenticated"
     seat = await rig.scout(fresh.secret)
     assert (await seat.call(WhoAmI())).agent_id == mine.agent_id
     another = await rig.operator(CreateToken(agent="@arc"))
@@ -133,7 +133,7 @@ async def test_a_new_token_needs_the_old_one_or_the_operator(rig: Rig) -> None:
 async def test_an_id_is_never_given_out_twice(rig: Rig) -> None:
     first = await rig.register("arc")
     await rig.operator(RetireAgent(address="@arc"))
-    problem = await refused(rig.operator(RegisterAgent(definition_id="arc")))
+    problem = await expect_refusal(rig.operator(RegisterAgent(definition_id="arc")))
     assert problem.code == "name_taken"
     assert problem.remedies[0].operation == "agent.revive"
     revived = await rig.operator(ReviveAgent(**problem.remedies[0].parameters))
@@ -151,7 +151,7 @@ async def test_a_name_of_another_user_is_not_handed_out(rig: Rig) -> None:
     assert made.path == "/ada/agent/arc"
     assert (await rig.operator(ShowAgent(address="/bob/agent/arc"))).id != made.agent.id
     zed = await stranger(rig, "zed")
-    problem = await refused(rig.operator(RegisterAgent(definition_id="zed", model="mine")))
+    problem = await expect_refusal(rig.operator(RegisterAgent(definition_id="zed", model="mine")))
     assert (problem.code, problem.holder_id) == ("name_taken", zed.id)
     shown = await rig.operator(ShowAgent(**problem.remedies[0].parameters))
     assert (shown.id, shown.config.model) == (zed.id, None)

@@ -21,8 +21,8 @@ from scout.protocol.reservations import (
     ReleaseReservation,
 )
 from scout.tree.snapshots import GitSnapshots
-from tests.broker.rig import Rig, advance_clock, as_test, refused, run_scene, wait_until
-from tests.broker.test_enrolment import enrolled, host
+from tests.broker.rig import Rig, advance_clock, as_test, expect_refusal, run_scene, wait_until
+from tests.broker.test_enrolment import enrol, host
 
 
 def a_repository(rig: Rig, name: str = "desk") -> str:
@@ -36,8 +36,8 @@ def a_repository(rig: Rig, name: str = "desk") -> str:
 @as_test
 async def test_two_sessions_of_one_agent_are_two_editors(rig: Rig) -> None:
     seat = await host(rig)
-    first = await enrolled(rig, seat, native_session_id="n-1")
-    second = await enrolled(rig, seat, native_session_id="n-2", parent_pid=2)
+    first = await enrol(rig, seat, native_session_id="n-1")
+    second = await enrol(rig, seat, native_session_id="n-2", parent_pid=2)
     assert first.agent_id == second.agent_id
     assert first.token is not None
     assert second.token is not None
@@ -73,7 +73,7 @@ async def test_it_expires_and_each_end_is_in_the_log(rig: Rig) -> None:
     assert [one.payload.move for one in log.items] == ["create", "create", "expire", "expire"]  # type: ignore[attr-defined] (each holds a change)
     ended = (await arc.call(ListReservations(all=True, limit=1))).items[0]
     assert (ended.state, ended.reason) == ("expired", "it expired")
-    problem = await refused(arc.call(ReleaseReservation(reservation_id="only")))
+    problem = await expect_refusal(arc.call(ReleaseReservation(reservation_id="only")))
     assert (problem.code, [one.operation for one in problem.remedies]) == ("not_found", ["reserve.list"])
     assert (await arc.call(ReleaseReservation(reservation_id=made.id))).state == "expired"
 
@@ -85,14 +85,14 @@ async def test_a_guest_reserves_nothing_and_sees_only_what_it_may(rig: Rig) -> N
     held = await arc.call(AddReservation(globs=("a",), folder=desk))
     secret = (await rig.operator(CreateToken(kind=TokenKind.GUEST, label="g"))).secret
     guest = await rig.scout(secret)
-    assert (await refused(guest.call(AddReservation(globs=("b",), folder=desk)))).code == "forbidden"
+    assert (await expect_refusal(guest.call(AddReservation(globs=("b",), folder=desk)))).code == "forbidden"
     seen = {one.agent_id for one in (await guest.call(ListReservations())).items}
     assert seen <= {one.id for one in (await guest.call(Who())).items}
-    assert (await refused(guest.call(ReleaseReservation(reservation_id=held.id)))).code in {
+    assert (await expect_refusal(guest.call(ReleaseReservation(reservation_id=held.id)))).code in {
         "forbidden",
         "not_owner",
     }
-    assert (await refused(guest.call(CheckEdits(paths=("a",), folder=desk)))).code == "forbidden"
+    assert (await expect_refusal(guest.call(CheckEdits(paths=("a",), folder=desk)))).code == "forbidden"
 
 
 @as_test
@@ -112,11 +112,11 @@ async def test_a_session_that_is_let_go_lets_its_files_go(rig: Rig) -> None:
 @as_test
 async def test_too_many_paths_and_no_folder_are_refused(rig: Rig) -> None:
     arc = await rig.agent("arc")
-    many = await refused(arc.call(CheckEdits(paths=("x",) * 1001, folder=str(rig.home))))
+    many = await expect_refusal(arc.call(CheckEdits(paths=("x",) * 1001, folder=str(rig.home))))
     assert (many.code, many.field) == ("bad_request", "paths")
     long = await arc.call(CheckEdits(paths=(f"/{'x' * 300}/{'y' * 3000}",)))
     assert long.allowed
-    nowhere = await refused((await rig.scout()).call(AddReservation(globs=("x",))))
+    nowhere = await expect_refusal((await rig.scout()).call(AddReservation(globs=("x",))))
     assert (nowhere.code, nowhere.field) == ("bad_request", "folder")
 
 

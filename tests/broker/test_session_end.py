@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.echo import Echo
-from scout.adapters.process.process_table import processes
+from scout.adapters.process.process_table import list_processes
 from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.ask import IfUnreachable
@@ -20,18 +20,18 @@ from scout.protocol.asks import GetFlight, MakeAsk, RetryFlight
 from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint
 from scout.protocol.enrolment import Enrolled, HookEvent
 from scout.protocol.inbox import AckInbox, ClaimInbox
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.overview import ShowNow
 from scout.protocol.sessions import GetSession, ListSessions, StartSession, StopSession
-from tests.broker.rig import Rig, advance_clock, as_test, online_agent, refused, run_scene, wait_until
-from tests.broker.test_enrolment import enrolled, folder, host, told
+from tests.broker.rig import Rig, advance_clock, as_test, expect_refusal, online_agent, run_scene, wait_until
+from tests.broker.test_enrolment import enrol, folder, host, report_hook
 
 
-async def taken(rig: Rig, made: Enrolled, seat: LocalScout, body: str = "review this") -> str:
+async def take_ask(rig: Rig, made: Enrolled, seat: LocalScout, body: str = "review this") -> str:
     """An ask that an enrolled session has taken at the end of a turn."""
     asked = await rig.operator(MakeAsk(to=made.address, body=body))
-    await told(seat, made, HookEvent.STOP)
-    await told(seat, made, HookEvent.PROMPT_SUBMIT)
+    await report_hook(seat, made, HookEvent.STOP)
+    await report_hook(seat, made, HookEvent.PROMPT_SUBMIT)
     flight = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (flight.state, flight.session_id) == ("running", made.session.id)
     return asked.flight_id
@@ -40,17 +40,17 @@ async def taken(rig: Rig, made: Enrolled, seat: LocalScout, body: str = "review 
 @as_test
 async def test_what_a_closed_session_had_taken_fails_at_once_and_says_how_to_retry(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
-    flight_id = await taken(rig, made, seat)
-    await told(seat, made, HookEvent.SESSION_END)
+    made = await enrol(rig, seat)
+    flight_id = await take_ask(rig, made, seat)
+    await report_hook(seat, made, HookEvent.SESSION_END)
     flight = await rig.operator(GetFlight(flight_id=flight_id))
     assert (flight.state, flight.session_id) == ("failed", made.session.id)
     assert flight.reason.endswith("its claude session was closed")
     assert flight.error is not None
     assert flight.error.code == "session_failed"
-    assert [command_line(one) for one in flight.error.remedies] == [f"scout flight retry {flight_id}"]
+    assert [build_command_line(one) for one in flight.error.remedies] == [f"scout flight retry {flight_id}"]
     assert (await rig.operator(ShowNow())).open == ()
-    back = await enrolled(rig, seat)
+    back = await enrol(rig, seat)
     again = await rig.operator(RetryFlight(flight_id=flight_id))
     assert (again.state, again.session_id) == ("queued", back.session.id)
 
@@ -59,10 +59,10 @@ async def test_what_a_closed_session_had_taken_fails_at_once_and_says_how_to_ret
 async def test_what_it_had_not_taken_is_carried_by_a_program_instead(rig: Rig) -> None:
     seat = await host(rig)
     await rig.register("talkie", project_root=folder(rig), harness="echo")
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     asked = await rig.operator(MakeAsk(to=made.address, body="review this"))
-    assert (await told(seat, made, HookEvent.STOP)).handed_over  # handed over, and never read
-    await told(seat, made, HookEvent.SESSION_END)
+    assert (await report_hook(seat, made, HookEvent.STOP)).handed_over  # handed over, and never read
+    await report_hook(seat, made, HookEvent.SESSION_END)
     flight = await rig.operator(GetFlight(flight_id=asked.flight_id, wait=20))
     assert (flight.state, flight.output) == ("completed", "review this")
 
@@ -70,27 +70,27 @@ async def test_what_it_had_not_taken_is_carried_by_a_program_instead(rig: Rig) -
 @as_test
 async def test_without_another_way_it_waits_and_says_for_whom_and_until_when(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     asked = await rig.operator(MakeAsk(to=made.address, body="review this"))
-    await told(seat, made, HookEvent.SESSION_END)
+    await report_hook(seat, made, HookEvent.SESSION_END)
     flight = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (flight.state, flight.phase) == ("queued", "held")
     assert flight.reason.startswith("its claude session was closed; ")
     assert flight.waiting_on is not None
     assert flight.waiting_on.until is not None
-    other = await enrolled(rig, seat, native_session_id="n-2", parent_pid=78)
-    assert "> review this" in (await told(seat, other, HookEvent.STOP)).context
+    other = await enrol(rig, seat, native_session_id="n-2", parent_pid=78)
+    assert "> review this" in (await report_hook(seat, other, HookEvent.STOP)).context
 
 
 @as_test
 async def test_an_ask_for_exactly_that_session_fails_unless_it_may_wait(rig: Rig) -> None:
     seat = await host(rig)
-    made = await enrolled(rig, seat)
+    made = await enrol(rig, seat)
     exactly = made.session.id
     now = await rig.operator(MakeAsk(target_session_id=exactly, body="you"))
     queued = MakeAsk(target_session_id=exactly, body="you", if_unreachable=IfUnreachable.QUEUE)
     may_wait = await rig.operator(queued)
-    await told(seat, made, HookEvent.SESSION_END)
+    await report_hook(seat, made, HookEvent.SESSION_END)
     assert (await rig.operator(GetFlight(flight_id=now.flight_id))).state == "failed"
     assert (await rig.operator(GetFlight(flight_id=may_wait.flight_id))).phase == "held"
 
@@ -100,7 +100,7 @@ def sleeping() -> Generator[tuple[subprocess.Popen[bytes], str]]:
     """A program that runs, and when it began."""
     program = subprocess.Popen(["sleep", "60"])
     try:
-        yield program, processes()[program.pid].identity.started
+        yield program, list_processes()[program.pid].identity.started
     finally:
         program.kill()
         program.wait()
@@ -110,8 +110,8 @@ def test_a_host_that_is_killed_ends_its_session_without_a_word(tmp_path: Path) -
     async def scene(rig: Rig) -> None:
         rig.broker.services.runs = RunFolders(tmp_path)
         seat = await host(rig)
-        made = await enrolled(rig, seat, parent_pid=program.pid, parent_started=started)
-        flight_id = await taken(rig, made, seat)
+        made = await enrol(rig, seat, parent_pid=program.pid, parent_started=started)
+        flight_id = await take_ask(rig, made, seat)
         await advance_clock(rig, 0)
         assert (await rig.operator(GetSession(session_id=made.session.id))).state is SessionState.LIVE
         program.kill()
@@ -140,7 +140,7 @@ def test_a_session_that_fails_to_start_is_ended_whoever_wanted_it(tmp_path: Path
         asked = await rig.operator(MakeAsk(to="@parrot", body="hi"))
         flight = await rig.operator(GetFlight(flight_id=asked.flight_id, wait=20))
         assert flight.state == "failed"
-        problem = await refused(rig.operator(StartSession(agent="@parrot", harness="echo")))
+        problem = await expect_refusal(rig.operator(StartSession(agent="@parrot", harness="echo")))
         assert problem.code == "session_failed"
         sessions = (await rig.operator(ListSessions())).items
         assert [one.state for one in sessions] == ["ended", "ended"]
@@ -193,7 +193,7 @@ async def test_an_ask_to_an_agent_that_falls_silent_says_so_and_goes_on_when_it_
     await advance_clock(rig, 301)
     flight = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (flight.state, flight.phase) == ("queued", "held")
-    assert flight.reason.startswith("its target fell silent: no heartbeat since ")
+    assert flight.reason.startswith("its target stopped responding: no heartbeat since ")
     assert flight.next_move_owner_id is not None
     await seat.call(Heartbeat(endpoint_id=endpoint.id))
     await wait_until(lambda: _phase(rig, asked.flight_id, "accepted"))

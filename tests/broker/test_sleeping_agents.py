@@ -39,12 +39,12 @@ from tests.broker.test_records import Cast
 IDLE = 301.0
 
 
-async def shown(rig: Rig, name: str = "ken") -> AgentDetail:
+async def show_agent(rig: Rig, name: str = "ken") -> AgentDetail:
     return await rig.operator(ShowAgent(address=f"@{name}"))
 
 
 async def asleep(rig: Rig, name: str = "ken") -> bool:
-    return (await shown(rig, name)).lifecycle is Lifecycle.SLEEPING
+    return (await show_agent(rig, name)).lifecycle is Lifecycle.SLEEPING
 
 
 async def answer(rig: Rig, body: str, name: str = "ken", **more: Any) -> str | None:
@@ -56,7 +56,7 @@ async def answer(rig: Rig, body: str, name: str = "ken", **more: Any) -> str | N
 
 async def story(rig: Rig, name: str = "ken") -> list[tuple[str, str]]:
     """The moves of an agent, with their reasons."""
-    ident = (await shown(rig, name)).id
+    ident = (await show_agent(rig, name)).id
     facts = [one for one in await read_log(rig, "collab.agent") if isinstance(one, AgentEvent)]
     return [(event_name(one), one.payload.reason) for one in facts if one.target.id == ident]
 
@@ -72,10 +72,10 @@ async def test_an_idle_agent_sleeps_offline_with_its_session_let_go_and_the_next
     await rig.register("ken", harness="echo")
     await answer(rig, "one")
     await advance_clock(rig, IDLE - 10)
-    assert (await shown(rig)).status is AgentStatus.ONLINE
+    assert (await show_agent(rig)).status is AgentStatus.ONLINE
     await advance_clock(rig, 10)
     await advance_clock(rig, 1)
-    view = await shown(rig)
+    view = await show_agent(rig)
     assert (view.lifecycle, view.status) == (Lifecycle.SLEEPING, AgentStatus.OFFLINE)
     assert view.sleeping_since == view.updated_at
     (session,) = view.sessions
@@ -87,7 +87,7 @@ async def test_an_idle_agent_sleeps_offline_with_its_session_let_go_and_the_next
     assert moves[-1][1].startswith("idle since ")
 
     assert await answer(rig, "two") == "two"
-    view = await shown(rig)
+    view = await show_agent(rig)
     assert (view.lifecycle, view.sleeping_since, view.status) == (Lifecycle.ACTIVE, None, AgentStatus.ONLINE)
     assert [one.id for one in view.sessions] == [session.id]
     assert [one.id for one in view.endpoints] == [view.endpoints[0].id]
@@ -106,7 +106,7 @@ async def test_who_sleeps_writes_nothing_more_and_unread_mail_keeps_nobody_awake
     assert rig.broker.cache.last_seq == seen
     await rig.operator(Send(to="@ken", body="and this"))
     assert await asleep(rig)
-    assert (await shown(rig)).unread == 2
+    assert (await show_agent(rig)).unread == 2
 
 
 @as_test
@@ -142,7 +142,7 @@ async def test_wake_and_a_message_that_starts_a_program_wake_it(rig: Rig) -> Non
     await rig.operator(Send(to="@ken", body="now", wake=True))
     await wait_until(lambda: not rig.broker.dispatcher.lanes)
     assert not await asleep(rig)
-    assert [one.id for one in (await shown(rig)).sessions] == [session]
+    assert [one.id for one in (await show_agent(rig)).sessions] == [session]
 
 
 # -- what keeps it awake -----------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ async def test_wake_and_a_message_that_starts_a_program_wake_it(rig: Rig) -> Non
 @as_test
 async def test_a_heartbeat_a_flight_a_lease_and_attention_keep_it_awake(rig: Rig) -> None:
     ken = await online_agent(rig, "ken")
-    (way,) = (await shown(rig)).endpoints
+    (way,) = (await show_agent(rig)).endpoints
     for _ in range(6):
         await advance_clock(rig, 80)
         await ken.call(Heartbeat(endpoint_id=way.id))
@@ -242,7 +242,7 @@ async def test_an_agent_without_a_harness_of_its_own_wakes_in_the_one_it_had(rig
     assert await asleep(rig)
     await rig.operator(Send(to="@ken", body="again", wake=True))
     await wait_until(lambda: not rig.broker.dispatcher.lanes)
-    assert (await shown(rig)).status is AgentStatus.ONLINE
+    assert (await show_agent(rig)).status is AgentStatus.ONLINE
 
 
 @as_test

@@ -23,7 +23,7 @@ from scout.protocol.attention import ListAttention
 from scout.protocol.enrolment import Enrol
 from scout.protocol.tree import SpawnAgents, Spawned, SpawnRole
 from scout.tree.tree_ports import tree_ports
-from tests.broker.rig import Rig, open_rig, read_log, refused, run_scene, wait_for_end, wait_until
+from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, run_scene, wait_for_end, wait_until
 from tests.tree.repositories import KEY, commit, git, head, repository
 
 pytestmark = pytest.mark.slow
@@ -133,7 +133,7 @@ def test_a_dotted_slashed_or_unicode_root_branch_is_one_unit(tmp_path: Path, bra
         deep = (await spawn(rig, root, "tests", from_=child.path)).agents[0]
         assert (child.birth_branch, deep.birth_branch) == (f"{branch}.auth", f"{branch}.auth.tests")
         assert (child.address, deep.address) == ("@arc.auth", "@arc.auth-tests")
-        told = await refused(spawn(rig, root, "more", from_=deep.path))
+        told = await expect_refusal(spawn(rig, root, "more", from_=deep.path))
         assert (told.code, told.depth) == ("depth_cap", 2)
 
     run(tmp_path, scene)
@@ -162,7 +162,7 @@ def test_a_worker_needs_no_repository(tmp_path: Path) -> None:
         plain.mkdir()
         made = (await spawn(rig, plain, "lint", role=SpawnRole.WORKER)).agents[0]
         assert made.working_dir == str(plain)
-        told = await refused(spawn(rig, plain, "lint"))
+        told = await expect_refusal(spawn(rig, plain, "lint"))
         assert (told.code, told.remedies[0].parameters["role"]) == ("not_a_repository", "worker")
 
     run(tmp_path, scene)
@@ -189,7 +189,7 @@ def test_the_same_slug_is_the_same_child_while_it_lives(tmp_path: Path) -> None:
         assert (again.created, again.agent.id) == (False, first.agent.id)
         assert (await show(rig, "@arc")).next_sub_index == 1
         await rig.operator(RetireAgent(address="@arc.auth"))
-        told = await refused(spawn(rig, root, "auth"))
+        told = await expect_refusal(spawn(rig, root, "auth"))
         assert (told.code, told.remedies[0].operation) == ("retired_target", "agent.revive")
         await rig.operator(ReviveAgent(**told.remedies[0].parameters))
         assert not (await spawn(rig, root, "auth")).agents[0].created
@@ -222,7 +222,7 @@ def test_a_key_gives_the_first_answer_again(tmp_path: Path) -> None:
         first = await spawn(rig, root, "auth", task="Say hello.", idempotency_key="k1")
         again = await spawn(rig, root, "auth", task="Say hello.", idempotency_key="k1")
         assert again == first
-        told = await refused(spawn(rig, root, "other", idempotency_key="k1"))
+        told = await expect_refusal(spawn(rig, root, "other", idempotency_key="k1"))
         assert told.code == "key_reused"
 
     run(tmp_path, scene)
@@ -267,7 +267,7 @@ def test_a_slug_is_refused_with_the_callers_own_command_corrected(
     tmp_path: Path, slug: str, code: str, offer: list[str]
 ) -> None:
     async def scene(rig: Rig, root: Path) -> None:
-        told = await refused(spawn(rig, root, slug))
+        told = await expect_refusal(spawn(rig, root, slug))
         assert told.code == code
         assert told.remedies[0].operation == "spawn"
         assert told.remedies[0].parameters["slugs"] == offer
@@ -279,7 +279,7 @@ def test_a_slug_is_refused_with_the_callers_own_command_corrected(
 def test_uncommitted_changes_are_refused_and_can_be_left_behind(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         (root / "a.txt").write_text("changed\n")
-        told = await refused(spawn(rig, root, "api", "ui"))
+        told = await expect_refusal(spawn(rig, root, "api", "ui"))
         assert (told.code, told.files, told.directory) == ("uncommitted_changes", ("a.txt",), str(root))
         assert told.remedies[0].parameters == {
             "slugs": ("api", "ui"),
@@ -309,10 +309,10 @@ def test_a_repository_without_a_commit_is_refused(tmp_path: Path) -> None:
         unborn = root.parent / "unborn"
         unborn.mkdir()
         git(unborn, "init", "-q")
-        told = await refused(spawn(rig, unborn, "api"))
+        told = await expect_refusal(spawn(rig, unborn, "api"))
         assert (told.code, told.root, told.revision) == ("no_commit", str(unborn), None)
         await nothing_made(rig, unborn)
-        told = await refused(spawn(rig, root, "api", base="v9"))
+        told = await expect_refusal(spawn(rig, root, "api", base="v9"))
         assert (told.code, told.revision) == ("no_commit", "v9")
         assert told.remedies[0].parameters["base"] == "HEAD"
 
@@ -338,7 +338,7 @@ def test_the_base_is_the_parents_branch_or_a_named_revision(tmp_path: Path) -> N
 def test_a_branch_that_git_has_is_never_taken_over(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         git(root, "branch", "main.api")
-        told = await refused(spawn(rig, root, "api", "ui"))
+        told = await expect_refusal(spawn(rig, root, "api", "ui"))
         assert (told.code, told.branch) == ("branch_exists", "main.api")
         assert told.remedies[0].parameters["slugs"] == ["api-2", "ui"]
         assert (await rig.operator(Who())).items == ()
@@ -352,14 +352,14 @@ def test_a_branch_that_git_has_is_never_taken_over(tmp_path: Path) -> None:
 
 def test_the_caps_are_refused_with_what_to_do(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
-        told = await refused(spawn(rig, root, "a", "b", "c"))
+        told = await expect_refusal(spawn(rig, root, "a", "b", "c"))
         assert (told.code, told.limit) == ("rate_limited", 2)
         assert [one.operation for one in told.remedies] == ["tree", "config.set"]
         await nothing_made(rig, root)
         await spawn(rig, root, "a", "b")
-        assert (await refused(spawn(rig, root, "c"))).code == "rate_limited"
+        assert (await expect_refusal(spawn(rig, root, "c"))).code == "rate_limited"
         assert len((await spawn(rig, root, "a", "b")).agents) == 2
-        told = await refused(spawn(rig, root, "deep", from_="@arc.a"))
+        told = await expect_refusal(spawn(rig, root, "deep", from_="@arc.a"))
         assert (told.code, told.depth, told.cap) == ("depth_cap", 1, 1)
         worker, higher = (one.parameters for one in told.remedies)
         assert (worker["role"], worker["from"]) == ("worker", "@arc.a")
@@ -372,7 +372,7 @@ def test_the_caps_are_refused_with_what_to_do(tmp_path: Path) -> None:
 
 def test_no_tree_below_the_root_if_the_depth_is_nought(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
-        told = await refused(spawn(rig, root, "a"))
+        told = await expect_refusal(spawn(rig, root, "a"))
         assert (told.code, [one.parameters["role"] for one in told.remedies]) == ("depth_cap", ["worker"])
 
     run(tmp_path, scene, limits=Limits(depth_cap=0))
@@ -380,7 +380,7 @@ def test_no_tree_below_the_root_if_the_depth_is_nought(tmp_path: Path) -> None:
 
 def test_the_harness_must_be_ready(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
-        told = await refused(spawn(rig, root, "a", harness="eco"))
+        told = await expect_refusal(spawn(rig, root, "a", harness="eco"))
         assert (told.code, told.remedies[0].parameters["harness"]) == ("harness_unavailable", "echo")
         await nothing_made(rig, root)
 
@@ -402,11 +402,11 @@ def test_a_child_inherits_the_program_of_its_parent(tmp_path: Path) -> None:
 def test_a_parent_without_a_branch_can_only_have_workers(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         await rig.operator(RegisterAgent(definition_id="bo", project_root=str(root)))
-        told = await refused(spawn(rig, root, "a", from_="@bo"))
+        told = await expect_refusal(spawn(rig, root, "a", from_="@bo"))
         assert (told.code, told.field) == ("bad_request", "from")
         assert [one.parameters.get("role") for one in told.remedies] == ["worker"]
         assert (await spawn(rig, root, "a")).parent == "@arc"
-        told = await refused(spawn(rig, root, "b", from_="@bo"))
+        told = await expect_refusal(spawn(rig, root, "b", from_="@bo"))
         assert told.remedies[0].parameters["from"] == "@arc"
         assert (await spawn(rig, root, "b", from_="@bo", role=SpawnRole.WORKER)).agents[
             0
@@ -431,7 +431,7 @@ def test_a_disk_without_room_is_refused(tmp_path: Path) -> None:
                 return replace(facts, free_bytes=1024) if facts else None
 
         rig.broker.services.trees = trees._replace(work_trees=Full())  # pyright: ignore[reportArgumentType] (it has them all)
-        told = await refused(spawn(rig, root, "a"))
+        told = await expect_refusal(spawn(rig, root, "a"))
         assert (told.code, told.free) == ("disk_space", 1024)
         rig.broker.services.trees = trees
         await nothing_made(rig, root)
@@ -450,7 +450,7 @@ def test_an_agent_spawns_below_itself_and_not_elsewhere(tmp_path: Path) -> None:
         made = await scout.call(SpawnAgents(slugs=("tests",)))
         assert (made.parent, made.agents[0].birth_branch) == ("@arc.api", "main.api.tests")
         assert made.agents[0].agent.config.harness == "echo"
-        told = await refused(scout.call(SpawnAgents(slugs=("x",), from_="@arc.ui")))
+        told = await expect_refusal(scout.call(SpawnAgents(slugs=("x",), from_="@arc.ui")))
         assert (told.code, told.action) == ("forbidden", "spawn")
         grant = next(one for one in told.remedies if one.operation == "grant.add")
         await rig.operator(AddGrant(**grant.parameters))
@@ -479,7 +479,7 @@ def test_a_task_is_asked_in_the_callers_name_in_the_work_tree(tmp_path: Path) ->
 
 def test_a_task_that_is_too_long_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
-        assert (await refused(spawn(rig, root, "a", task="x" * 300_000))).code == "too_large"
+        assert (await expect_refusal(spawn(rig, root, "a", task="x" * 300_000))).code == "too_large"
         await nothing_made(rig, root)
 
     run(tmp_path, scene)
@@ -532,7 +532,7 @@ def test_a_setup_that_fails_undoes_this_child_only(tmp_path: Path) -> None:
         }
         assert git(root, "branch", "--list", "main.bad") == ""
         assert not (root / ".scout" / "worktrees" / "bad").exists()
-        told = await refused(spawn(rig, root, "bad"))
+        told = await expect_refusal(spawn(rig, root, "bad"))
         assert told.code == "setup_failed"
         assert (await spawn(rig, root, "bad", no_setup=True)).agents[0].created
         assert (await show(rig, "@arc")).next_sub_index == 2
@@ -543,7 +543,7 @@ def test_a_setup_that_fails_undoes_this_child_only(tmp_path: Path) -> None:
 
 def test_a_setup_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
-        told = await refused(spawn(rig, root, "a"))
+        told = await expect_refusal(spawn(rig, root, "a"))
         assert (told.code, told.timed_out) == ("setup_failed", True)
         assert told.remedies[1].parameters["setting"] == "worktree.setupSeconds"
         assert git(root, "branch", "--list", "main.a") == ""

@@ -29,7 +29,7 @@ from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.store.integrity.verify import verify
 from scout.tree.place import Disk
-from tests.broker.rig import SECRET, STATUS, MovedClock, Rig, SystemIds, refused
+from tests.broker.rig import SECRET, STATUS, MovedClock, Rig, SystemIds, expect_refusal
 
 T = TypeVar("T")
 ATTEMPTS = 3
@@ -228,7 +228,7 @@ class Life(RuleBasedStateMachine):
 
         async def do() -> None:
             other = next(name for name in HOLDERS if name != self.model.deliveries[ident].target)
-            told = await refused((await self.rig.agent(other)).call(AckInbox(delivery_ids=(ident,))))
+            told = await expect_refusal((await self.rig.agent(other)).call(AckInbox(delivery_ids=(ident,))))
             assert told.code == "not_owner"
 
         self.run(do())
@@ -248,7 +248,7 @@ class Life(RuleBasedStateMachine):
             self.run(request)
             self.model.end(ident, FlightState.CANCELLED)
         else:
-            assert self.run(refused(request)).code == "wrong_state"
+            assert self.run(expect_refusal(request)).code == "wrong_state"
 
     @precondition(lambda self: self.model.flights)
     @rule(pick=some, text=st.sampled_from(("done", " ")))
@@ -260,7 +260,7 @@ class Life(RuleBasedStateMachine):
             seat = await self.rig.agent(flight.target)
             request = seat.call(CompleteFlight(flight_id=ident, output=text))
             if flight.state not in OPEN:
-                assert (await refused(request)).code == "wrong_state"
+                assert (await expect_refusal(request)).code == "wrong_state"
                 return
             await request
             for one in [i for i, each in self.model.deliveries.items() if each.flight == ident]:
@@ -282,7 +282,7 @@ class Life(RuleBasedStateMachine):
             await self.alive(flight.target)
             request = self.rig.operator(RetryFlight(flight_id=ident))
             if self.model.flights[newest].state not in (FlightState.FAILED, FlightState.CANCELLED):
-                assert (await refused(request)).code == "wrong_state"
+                assert (await expect_refusal(request)).code == "wrong_state"
                 return
             again = await request
             assert again.ask_id == flight.ask

@@ -21,9 +21,9 @@ from tests.broker.rig import (
     Rig,
     as_test,
     event_name,
+    expect_refusal,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     wait_until,
@@ -54,7 +54,7 @@ async def test_a_stream_begins_now_unless_it_is_told_where(rig: Rig) -> None:
     everything = await read_log(rig)
     again = await first(seat, Watch(after=0), len(everything))
     assert [one.seq for one in again] == [one.seq for one in everything]
-    assert (await refused(first(seat, Watch(after=-1), 1))).code == "bad_request"
+    assert (await expect_refusal(first(seat, Watch(after=-1), 1))).code == "bad_request"
 
 
 @pytest.mark.rows("R0-48")
@@ -170,7 +170,7 @@ def test_a_slow_reader_is_dropped_with_a_reason_and_can_go_on(tmp_path: Path) ->
         got = await waiting
         for n in range(1, 8):
             await rig.operator(Send(to="@arc", body=str(n)))
-        told = await refused(anext(events))
+        told = await expect_refusal(anext(events))
         assert (told.code, told.limit) == ("rate_limited", 5)
         assert told.remedies[0].operation == "watch"
         after = told.remedies[0].parameters["after"]
@@ -192,7 +192,7 @@ def test_who_has_read_nothing_goes_on_from_where_it_began(tmp_path: Path) -> Non
         waiting = asyncio.ensure_future(anext(events))
         await wait_until(lambda: len(rig.broker.hub))
         await rig.operator(Send(to="@arc", body="several facts at once"))
-        told = await refused(waiting)
+        told = await expect_refusal(waiting)
         assert told.remedies[0].parameters["after"] == began
 
     run_scene(scene, tmp_path, limits=Limits(stream_buffer=1))
@@ -240,7 +240,7 @@ def test_a_client_has_only_so_many_streams(tmp_path: Path) -> None:
         seat = await rig.scout()
         open_ = [asyncio.create_task(first(seat, Watch(), 1)) for _ in range(2)]
         await wait_until(lambda: len(rig.broker.hub) == 2)
-        told = await refused(first(seat, Watch(), 1))
+        told = await expect_refusal(first(seat, Watch(), 1))
         assert (told.code, told.limit) == ("rate_limited", 2)
         other = asyncio.create_task(first(await rig.agent("arc"), Watch(), 1))
         await wait_until(lambda: len(rig.broker.hub) == 3)

@@ -31,7 +31,7 @@ from scout.model.flight import Flight, FlightState, wait_flight
 from scout.model.grant import Action
 from scout.model.session import Session, end_session
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.model.work_item import new_work
+from scout.model.work_item import create_work
 from scout.policy.limits import Limits
 from scout.policy.sweep_actions import Round
 from scout.ports import Accepted, HarnessEvent, Prompt, SessionSpec
@@ -51,9 +51,9 @@ from tests.broker.rig import (
     Rig,
     advance_clock,
     as_test,
-    events_of,
     inbox_bodies,
     inbox_items,
+    list_events,
     online_agent,
     poll_until_finished,
     read_log,
@@ -192,7 +192,7 @@ async def test_what_nobody_known_holds_is_the_operators(rig: Rig) -> None:
 
     def orphaned(tx: Transaction) -> None:
         gone = tx.mint("agt")
-        item = new_work(tx.mint("wrk"), "of nobody", tx.now, requester_id=gone, owner_id=gone)
+        item = create_work(tx.mint("wrk"), "of nobody", tx.now, requester_id=gone, owner_id=gone)
         made.append(tx.record(WorkItemCreated, item, move="create").id)
 
     await rig.broker.as_system(orphaned)
@@ -220,7 +220,7 @@ def test_wakes_by_the_sweeper_have_the_budget_of_every_conversation(tmp_path: Pa
 # -- delegations -------------------------------------------------------------------------------------
 
 
-async def delegated(rig: Rig) -> tuple[LocalScout, LocalScout, str]:
+async def delegate(rig: Rig) -> tuple[LocalScout, LocalScout, str]:
     """Somebody is asked to look at something, in a plain message."""
     ann, bob = await rig.agent("ann"), await online_agent(rig, "bob")
     said = await ann.call(Send(body="@bob please look at the build"))
@@ -230,7 +230,7 @@ async def delegated(rig: Rig) -> tuple[LocalScout, LocalScout, str]:
 @as_test
 @pytest.mark.rows("R3.4-4", "R3.4-5", "R3.4-10")
 async def test_a_mention_without_an_answer_goes_to_its_target_then_to_the_sender(rig: Rig) -> None:
-    _, _, said = await delegated(rig)
+    _, _, said = await delegate(rig)
     await advance_clock(rig, HALF_HOUR - 5)
     assert await nudges(rig) == []
     await advance_clock(rig, 6)
@@ -250,7 +250,7 @@ async def test_a_mention_without_an_answer_goes_to_its_target_then_to_the_sender
 
 @as_test
 async def test_whoever_answers_asks_or_begins_work_is_not_reminded(rig: Rig) -> None:
-    ann, bob, said = await delegated(rig)
+    ann, bob, said = await delegate(rig)
     await bob.call(Reply(body="it is green", in_reply_to=said))
     await ann.call(Send(to="@bob", body="and this?", wake=True))
     await bob.call(MakeAsk(to="@ann", body="which one?", if_unreachable=IfUnreachable.QUEUE))
@@ -262,7 +262,7 @@ async def test_whoever_answers_asks_or_begins_work_is_not_reminded(rig: Rig) -> 
 
 @as_test
 async def test_what_is_said_elsewhere_is_no_answer(rig: Rig) -> None:
-    _, bob, said = await delegated(rig)
+    _, bob, said = await delegate(rig)
     await rig.agent("carol")
     await bob.call(Send(to="@carol", body="nice weather"))
     await advance_clock(rig, HALF_HOUR + 1)
@@ -282,7 +282,7 @@ ANSWERS: dict[str, Callable[[LocalScout, Message], Awaitable[object]]] = {
 @pytest.mark.parametrize("reason", ANSWERS)
 def test_an_answer_after_the_first_reminder_ends_the_matter(tmp_path: Path, reason: str) -> None:
     async def scene(rig: Rig) -> None:
-        ann, bob, said = await delegated(rig)
+        ann, bob, said = await delegate(rig)
         await rig.agent("carol")
         await advance_clock(rig, HALF_HOUR + 1)
         message = await ann.call(GetMessage(message_id=said))
@@ -310,7 +310,7 @@ async def test_what_is_a_record_is_not_watched_twice(rig: Rig) -> None:
 
 @as_test
 async def test_what_came_back_is_nobodys_to_answer(rig: Rig) -> None:
-    _, _, said = await delegated(rig)
+    _, _, said = await delegate(rig)
     await rig.operator(RetireAgent(address="@bob"))
     await advance_clock(rig, HALF_HOUR + 1)
     assert await nudges(rig, said) == []
@@ -318,7 +318,7 @@ async def test_what_came_back_is_nobodys_to_answer(rig: Rig) -> None:
 
 @as_test
 async def test_somebody_who_is_retired_is_passed_over(rig: Rig) -> None:
-    _, _, said = await delegated(rig)
+    _, _, said = await delegate(rig)
     ann, bob = await ident(rig, "ann"), await ident(rig, "bob")
     await rig.operator(RetireAgent(address="@ann"))
     for _ in range(3):
@@ -329,7 +329,7 @@ async def test_somebody_who_is_retired_is_passed_over(rig: Rig) -> None:
     assert {one.target for one in told} == {bob}
     wake = (await nudges(rig, said))[1].metadata.wake
     assert wake is not None
-    assert wake.rule == "nobody can be reached"
+    assert wake.rule == "no agent can be reached"
 
 
 # -- flights -----------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ async def test_a_silent_flight_is_checked_waits_and_goes_on_when_its_agent_is_he
     await bob.call(Heartbeat(endpoint_id=endpoint.id))
     await advance_clock(rig, 0)
     assert await seen() == ("running", "working")
-    assert (await events_of(rig, asked.flight_id))[-2:] == ["flight.updated", "flight.resumed"]
+    assert (await list_events(rig, asked.flight_id))[-2:] == ["flight.updated", "flight.resumed"]
 
 
 @as_test
@@ -404,7 +404,7 @@ async def test_a_heartbeat_is_a_sign_of_life(rig: Rig) -> None:
         await bob.call(Heartbeat(endpoint_id=endpoint.id))
         await housekeeping.flush(rig.broker)
         assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).phase == "working"
-    assert await events_of(rig, asked.flight_id, "collab.flight") == [
+    assert await list_events(rig, asked.flight_id, "collab.flight") == [
         *("flight.queued", "flight.updated", "flight.started"),
         *["flight.updated"] * 3,
     ]
@@ -424,7 +424,7 @@ async def test_a_flight_that_is_never_heard_of_again_has_failed_with_a_reason(ri
     assert (view.state, view.error and view.error.code) == ("failed", "session_failed")
     assert "no sign of life since" in view.reason
     assert f"try: scout flight retry {asked.flight_id}" in (await inbox_bodies(rig))[-1]
-    assert len(await events_of(rig, asked.flight_id)) < 50
+    assert len(await list_events(rig, asked.flight_id)) < 50
 
 
 class Lost(Echo):
@@ -511,7 +511,7 @@ async def test_a_flight_that_waits_for_its_quota_goes_on_by_itself(rig: Rig) -> 
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.WAITING
     await advance_clock(rig, 6)
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.RUNNING
-    assert (await events_of(rig, asked.flight_id))[-1] == "flight.resumed"
+    assert (await list_events(rig, asked.flight_id))[-1] == "flight.resumed"
 
 
 def test_a_program_is_started_again_when_its_quota_is_there(tmp_path: Path) -> None:
@@ -635,7 +635,7 @@ def test_a_restart_in_between_reminds_nobody_twice_and_forgets_nobody(tmp_path: 
     about: list[str] = []
 
     async def begun(rig: Rig) -> None:
-        ann, _, said = await delegated(rig)
+        ann, _, said = await delegate(rig)
         asked = await ann.call(CreateQuestion(to="@bob", body="well?"))
         about.extend((said, asked.id))
         await advance_clock(rig, HALF_HOUR + 1)
@@ -689,11 +689,11 @@ async def test_the_running_keeper_notices_a_sleep_and_gives_one_grace_period(rig
 # -- ten thousand open items -------------------------------------------------------------------------
 
 
-def seeded(tx: Transaction, count: int) -> None:
+def seed_work(tx: Transaction, count: int) -> None:
     """Open work that is not due."""
     agent = tx.services.operator_agent
     for number in range(count):
-        item = new_work(tx.mint("wrk"), f"item {number}", tx.now, requester_id=agent, owner_id=agent)
+        item = create_work(tx.mint("wrk"), f"item {number}", tx.now, requester_id=agent, owner_id=agent)
         tx.record(WorkItemCreated, item, move="create")
 
 
@@ -702,10 +702,10 @@ def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path:
         """The steps of SQLite's machine that it takes to find ten due items among so many."""
 
         async def scene(rig: Rig) -> int:
-            await rig.broker.as_system(lambda tx: seeded(tx, 10))
+            await rig.broker.as_system(lambda tx: seed_work(tx, 10))
             rig.clock.ahead += 4 * HOUR - 60
             for _ in range(count // 30):
-                await rig.broker.as_system(lambda tx: seeded(tx, 30))
+                await rig.broker.as_system(lambda tx: seed_work(tx, 30))
             services, taken = rig.broker.services, 0
             rig.clock.ahead += 61
             this = Round(

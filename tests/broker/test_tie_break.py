@@ -34,7 +34,7 @@ def router(home: Path, text: str, seconds: float = 20.0) -> ProgramRouter:
     return ProgramRouter(shlex.join((sys.executable, str(path))), seconds)
 
 
-def asked(home: Path) -> list[dict[str, object]]:
+def list_asked(home: Path) -> list[dict[str, object]]:
     file = home / "asked"
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -72,7 +72,7 @@ def test_its_choice_is_delivered_and_recorded_as_a_suggestion(tmp_path: Path) ->
         assert facts.occasion.suggestion is not None
         again = decide_wake(facts.occasion, {one.agent_id: one for one in facts.reaches}, facts.routing)
         assert again.stored == wake
-        assert asked(tmp_path) == [
+        assert list_asked(tmp_path) == [
             {"text": "who takes the build?", "candidates": [f"@{name}.node:mini" for name in NAMES]}
         ]
 
@@ -85,7 +85,7 @@ def test_by_default_nobody_is_asked(tmp_path: Path) -> None:
         await room(rig)
         await rig.operator(Send(channel="ops", body="who takes it?", wake=True))
         await advance_clock(rig, 1)
-        assert asked(tmp_path) == []
+        assert list_asked(tmp_path) == []
 
     run_scene(scene, tmp_path, router=router(tmp_path, "print(asked['candidates'][0])"))
 
@@ -120,10 +120,10 @@ def test_where_a_rule_decides_it_is_not_asked(tmp_path: Path) -> None:
         await rig.operator(CreateChannel(name="two", members=("@arc",)))
         await rig.operator(Send(channel="two", body="one alone needs no router", wake=True))
         await advance_clock(rig, 1)
-        assert asked(tmp_path) == []
+        assert list_asked(tmp_path) == []
         await rig.operator(ChannelPolicy(name="ops", quiet=False))
         await rig.operator(Send(channel="ops", body="who?", kind=MessageKind.QUESTION))
-        assert await wait_until(lambda: len(asked(tmp_path)) == 1)
+        assert await wait_until(lambda: len(list_asked(tmp_path)) == 1)
 
     run_scene(scene, tmp_path, routing=ON, router=router(tmp_path, "print(asked['candidates'][0])"))
 
@@ -134,7 +134,7 @@ def test_where_a_rule_decides_it_is_not_asked(tmp_path: Path) -> None:
         ("print('@nobody')", "'@nobody'"),
         ("print(sorted(asked['candidates'])[0] + 'x')", "@arc"),
         ("print()", "None"),
-        ("print('@operator')", "named nobody"),
+        ("print('@operator')", "named no agent"),
         ("sys.exit(3)", "exited with 3"),
         ("print('x' * 100_000)", "longer than 4096 bytes"),
         ("import time; time.sleep(60)", "it took too long"),
@@ -158,7 +158,7 @@ def test_a_router_that_is_not_there_wakes_nobody(tmp_path: Path, caplog: pytest.
     async def scene(rig: Rig) -> None:
         await room(rig)
         await rig.operator(Send(channel="ops", body="who?", wake=True))
-        assert await wait_until(lambda: "said nothing" in caplog.text)
+        assert await wait_until(lambda: "gave no answer" in caplog.text)
 
     with caplog.at_level(logging.WARNING, "scout.tie_break"):
         run_scene(scene, tmp_path, routing=ON, router=ProgramRouter(str(tmp_path / "none")))

@@ -20,7 +20,7 @@ from scout.protocol.talk import Send
 from scout.protocol.tree_view import AgentTree, ReconcileTree, ScanTree, ShowTree, TreeScan
 from scout.tree.tree_ports import tree_ports
 from scout.tree.worktrees import GitWorkTrees
-from tests.broker.rig import Rig, open_rig, refused
+from tests.broker.rig import Rig, expect_refusal, open_rig
 from tests.tree.repositories import KEY
 
 pytestmark = pytest.mark.slow
@@ -196,7 +196,7 @@ def test_an_agent_may_neither_scan_nor_reconcile(stand: Stand) -> None:
         async with stand.open() as rig:
             arc = await rig.agent("arc")
             for request in (ScanTree(), ReconcileTree()):
-                assert (await refused(arc.call(request))).code == "forbidden"
+                assert (await expect_refusal(arc.call(request))).code == "forbidden"
 
     asyncio.run(play())
 

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from scout.model.events.envelope import record_of
-from scout.model.events.event_types import event_type
+from scout.model.events.envelope import get_record
+from scout.model.events.event_types import get_event_type
 from scout.protocol.agents import RetireAgent, ReviveAgent, ShowAgent
 from scout.protocol.asks import CancelFlight, FailFlight, IfUnreachable, MakeAsk
 from scout.protocol.channels import (
@@ -16,12 +16,12 @@ from scout.protocol.channels import (
     ListConversations,
     MarkRead,
 )
-from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, ListInbox, NackInbox, acknowledgements
+from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, ListInbox, NackInbox, build_acknowledgements
 from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import ReadLog, ShowNow
 from scout.protocol.talk import Latest, Reply, Send
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, as_test, refused, run_scene
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
 
 PLACES: tuple[dict[str, Any], ...] = (
     {"channel": "ops"},
@@ -56,7 +56,7 @@ async def test_a_broadcast_is_unread_for_every_agent_on_every_surface(rig: Rig) 
     assert (await rig.operator(ShowNow())).unread == 0  # the sender has it read
     assert (await rig.operator(ListInbox())).items == ()
     log = (await rig.operator(ReadLog(newest=True, limit=3))).items
-    assert [event_type(type(one)) for one in log] == [
+    assert [get_event_type(type(one)) for one in log] == [
         "collab.conversation.created",
         "collab.conversation.member",
         "collab.message.posted",
@@ -115,7 +115,7 @@ async def test_a_cursor_is_moved_only_by_who_takes_part_and_never_past_what_was_
     channel = await rig.operator(CreateChannel(name="ops", members=("@arc",)))
     await rig.operator(Send(channel="ops", body="one"))
     mine = AckInbox(conversation_id=channel.id, seq=1_000_000)
-    assert (await refused(hal.call(mine))).code == "forbidden"
+    assert (await expect_refusal(hal.call(mine))).code == "forbidden"
     await arc.call(mine)
     await rig.operator(Send(channel="ops", body="two"))
     assert bodies((await arc.call(ListInbox())).items) == ["two"]
@@ -125,7 +125,7 @@ async def test_a_cursor_is_moved_only_by_who_takes_part_and_never_past_what_was_
         AckInbox(seq=3),
         AckInbox(conversation_id=channel.id, seq=0),
     ):
-        assert (await refused(arc.call(wrong))).code == "bad_request", wrong
+        assert (await expect_refusal(arc.call(wrong))).code == "bad_request", wrong
 
 
 @as_test
@@ -167,7 +167,7 @@ async def test_pages_of_both_kinds_leave_nothing_out(rig: Rig) -> None:
         assert seen == order
     assert (await arc.call(ShowBrief())).unread == 12
     claimed = (await arc.call(ClaimInbox(limit=12))).items
-    for taken in acknowledgements(claimed):
+    for taken in build_acknowledgements(claimed):
         await arc.call(taken)
     assert (await arc.call(ShowBrief())).unread == 0
 
@@ -185,7 +185,7 @@ async def test_who_waits_hears_of_a_channel_and_of_one_it_is_let_into_meanwhile(
         await rig.operator(Send(body="hello", **place))
         claimed = (await asyncio.wait_for(waiting, 10)).items
         assert bodies(claimed) == ["hello"], place
-        for taken in acknowledgements(claimed):
+        for taken in build_acknowledgements(claimed):
             await arc.call(taken)
 
 
@@ -240,7 +240,7 @@ async def test_a_reply_after_an_ask_came_to_nothing_reaches_its_asker(rig: Rig) 
             await hal.call(CancelFlight(flight_id=asked.flight_id))
         else:
             await arc.call(FailFlight(flight_id=asked.flight_id, reason="cannot"))
-        for taken in acknowledgements((await hal.call(ClaimInbox())).items):
+        for taken in build_acknowledgements((await hal.call(ClaimInbox())).items):
             await hal.call(taken)  # that it failed
         told = await arc.call(Reply(in_reply_to=asked.flight_id, body="there are 12"))
         assert [one.state for one in told.deliveries] == ["pending"]
@@ -267,7 +267,7 @@ def test_the_places_follow_from_the_log(tmp_path: Path) -> None:
             await seat.call(Send(channel="ops", body=f"{'@hal ' if number % 5 == 0 else ''}{number}"))
             if number % 7 == 3:
                 claimed = (await seat.call(ClaimInbox(limit=2))).items
-                for taken in acknowledgements(claimed):
+                for taken in build_acknowledgements(claimed):
                     await seat.call(taken)
             if number % 11 == 4:
                 await seats[1].call(LeaveChannel(name="ops"))
@@ -275,7 +275,7 @@ def test_the_places_follow_from_the_log(tmp_path: Path) -> None:
         ids = tuple(str(one.delivery_id) for one in again if one.delivery_id)
         await seats[2].call(NackInbox(delivery_ids=ids))
         events = (await rig.operator(ReadLog(family="collab.conversation.cursor"))).items
-        assert {record_of(one).conversation_id for one in events} != set()
+        assert {get_record(one).conversation_id for one in events} != set()
 
     run_scene(scene, tmp_path)
     assert verify(tmp_path / "scout.db").differences == ()

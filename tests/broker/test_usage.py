@@ -26,8 +26,8 @@ from tests.broker.rig import (
     Rig,
     advance_clock,
     as_test,
+    expect_refusal,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     wait_until,
@@ -114,11 +114,11 @@ async def test_an_agent_sees_its_own_and_the_operator_all(rig: Rig) -> None:
         return shown.totals[EXECUTION].totals.total_tokens
 
     assert await seen(arc) == await seen(arc, agent="@arc") == 100
-    assert (await refused(arc.call(ShowUsage(agent="@bow")))).code == "forbidden"
+    assert (await expect_refusal(arc.call(ShowUsage(agent="@bow")))).code == "forbidden"
     everybody = await rig.scout()
     assert (await seen(everybody), await seen(everybody, agent="@bow")) == (107, 7)
     for days in (0, 367):
-        assert (await refused(arc.call(ShowUsage(days=days)))).field == "days"
+        assert (await expect_refusal(arc.call(ShowUsage(days=days)))).field == "days"
 
 
 @as_test
@@ -128,12 +128,12 @@ async def test_one_reports_only_for_oneself(rig: Rig) -> None:
     asked = await rig.operator(MakeAsk(to="@bow", body="x", wait=20))
     flight = await wait_for_end(rig, asked.flight_id)
     before = len(await reports(rig))
-    foreign = await refused(spend(arc, 5, flight_id=flight.id))
+    foreign = await expect_refusal(spend(arc, 5, flight_id=flight.id))
     assert (foreign.code, foreign.needs) == ("not_owner", ("the token of @bow",))
-    assert (await refused(spend(arc, 5, session_id=flight.session_id))).code == "not_owner"
-    assert (await refused(spend(arc, 5, flight_id="flt_none"))).code == "not_found"
-    assert (await refused(spend(arc, -5))).code == "bad_request"
-    assert (await refused(spend(arc, 10**13))).code == "bad_request"
+    assert (await expect_refusal(spend(arc, 5, session_id=flight.session_id))).code == "not_owner"
+    assert (await expect_refusal(spend(arc, 5, flight_id="flt_none"))).code == "not_found"
+    assert (await expect_refusal(spend(arc, -5))).code == "bad_request"
+    assert (await expect_refusal(spend(arc, 10**13))).code == "bad_request"
     assert len(await reports(rig)) == before
     own = await rig.scout(act_as="@bow")
     mine = await spend(own, 5, flight_id=flight.id, session_id=flight.session_id)
@@ -181,10 +181,10 @@ async def test_what_gets_no_contract_costs_none_and_a_failed_start_is_counted(ri
 async def test_refusals_and_briefs_are_counted_in_memory_and_reported_together(rig: Rig) -> None:
     arc = await rig.agent("arc")
     for _ in range(5):
-        await refused(arc.call(GetMessage(message_id="msg_none")))
+        await expect_refusal(arc.call(GetMessage(message_id="msg_none")))
     for _ in range(2):
         await arc.call(ShowBrief())
-    await refused(rig.operator(Send(to="@nobody", body="x")))  # a person's time is not counted
+    await expect_refusal(rig.operator(Send(to="@nobody", body="x")))  # a person's time is not counted
     assert await reports(rig) == []
     await housekeeping.flush(rig.broker)
     await housekeeping.flush(rig.broker)
@@ -209,19 +209,19 @@ class Hungry(Echo):
                 yield TurnUsage(prompt_tokens=60, completion_tokens=40, estimated=False)
 
 
-def capped(scene: Any, home: Path, **limits: int) -> None:
+def play_capped(scene: Any, home: Path, **limits: int) -> None:
     run_scene(scene, home, harnesses={"echo": Hungry()}, limits=replace(Limits(), **limits))
 
 
-async def seen(rig: Rig, flight_id: str) -> FlightView:
+async def get_flight(rig: Rig, flight_id: str) -> FlightView:
     return await rig.operator(GetFlight(flight_id=flight_id))
 
 
-async def held(rig: Rig, to: str, body: str = "more") -> FlightView:
+async def wait_until_held(rig: Rig, to: str, body: str = "more") -> FlightView:
     asked = await rig.operator(MakeAsk(to=to, body=body))
 
     async def is_held() -> FlightView | None:
-        view = await seen(rig, asked.flight_id)
+        view = await get_flight(rig, asked.flight_id)
         return view if view.waiting_on is not None else None
 
     return await wait_until(is_held)
@@ -238,7 +238,7 @@ def test_at_its_cap_an_agent_waits_for_the_next_day_and_goes_on_by_itself(tmp_pa
         await rig.register("parrot", harness="echo")
         await rig.register("other", harness="echo")
         assert (await rig.operator(MakeAsk(to="@parrot", body="one", wait=20))).output == "one"
-        view = await held(rig, "@parrot")
+        view = await wait_until_held(rig, "@parrot")
         now = rig.clock.now()
         midnight = Time((now // 86_400_000_000 + 1) * 86_400_000_000)
         assert (view.state, view.phase) == (FlightState.QUEUED, FlightPhase.HELD)
@@ -246,7 +246,7 @@ def test_at_its_cap_an_agent_waits_for_the_next_day_and_goes_on_by_itself(tmp_pa
         assert (view.waiting_on.kind, view.waiting_on.until) == (WaitingKind.BUDGET, midnight)
         assert "100 of 100 tokens spent today" in view.reason
         assert view.attempts == 0
-        await held(rig, "@parrot", "and more")
+        await wait_until_held(rig, "@parrot", "and more")
         assert await budget_items(rig) == ["daily tokens of @parrot used up"]
         assert (await rig.operator(MakeAsk(to="@other", body="free", wait=20))).output == "free"
         (delivery, *_) = [
@@ -259,9 +259,9 @@ def test_at_its_cap_an_agent_waits_for_the_next_day_and_goes_on_by_itself(tmp_pa
         while rig.clock.now() < midnight:  # looked at again and again, and no attempt is used up
             await advance_clock(rig, min(3600.0, midnight.since(rig.clock.now()) + 1))
         assert (await wait_for_end(rig, view.id)).output == "more"
-        assert (await seen(rig, view.id)).attempts == 1
+        assert (await get_flight(rig, view.id)).attempts == 1
 
-    capped(scene, tmp_path, agent_tokens_per_day=100)
+    play_capped(scene, tmp_path, agent_tokens_per_day=100)
 
 
 def test_a_cap_that_is_raised_counts_within_the_hour(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_cap_that_is_raised_counts_within_the_hour(tmp_path: Path) -> None:
         await rig.register("parrot", harness="echo")
         await rig.register("other", harness="echo")
         assert (await rig.operator(MakeAsk(to="@parrot", body="one", wait=20))).output == "one"
-        view = await held(rig, "@other")
+        view = await wait_until_held(rig, "@other")
         assert await budget_items(rig) == ["daily tokens of all agents used up"]
         rules = rig.broker.services.rules
         rig.broker.services.rules = replace(rules, limits=replace(rules.limits, tokens_per_day=1000))
@@ -277,7 +277,7 @@ def test_a_cap_that_is_raised_counts_within_the_hour(tmp_path: Path) -> None:
         await advance_clock(rig, view.next_check_at.since(rig.clock.now()) + 1)
         assert (await wait_for_end(rig, view.id)).output == "more"
 
-    capped(scene, tmp_path, tokens_per_day=100)
+    play_capped(scene, tmp_path, tokens_per_day=100)
 
 
 def test_a_message_that_wakes_waits_for_the_budget_too(tmp_path: Path) -> None:
@@ -295,4 +295,4 @@ def test_a_message_that_wakes_waits_for_the_budget_too(tmp_path: Path) -> None:
         assert (delivery.state, delivery.attempts) == ("pending", 0)
         assert delivery.next_attempt_at > rig.clock.now()
 
-    capped(scene, tmp_path, agent_tokens_per_day=100)
+    play_capped(scene, tmp_path, agent_tokens_per_day=100)

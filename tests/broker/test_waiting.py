@@ -12,7 +12,7 @@ from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.inbox import AckInbox, ClaimInbox, NackInbox
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
-from tests.broker.rig import Rig, as_test, inbox_bodies, online_agent, refused, run_scene, wait_until
+from tests.broker.rig import Rig, as_test, expect_refusal, inbox_bodies, online_agent, run_scene, wait_until
 
 
 @pytest.mark.rows("R2.2-44")
@@ -123,5 +123,5 @@ async def test_a_key_is_for_the_ask_and_not_for_the_wait(rig: Rig) -> None:
     again = await rig.operator(MakeAsk(to="@parrot", body="x", idempotency_key="k", wait=1))
     assert (again.flight_id, again.output) == (first.flight_id, "x")
     assert (await rig.operator(MakeAsk(to="@parrot", body="x", idempotency_key="k"))).ask_id == first.ask_id
-    told = await refused(rig.operator(MakeAsk(to="@parrot", body="y", idempotency_key="k")))
+    told = await expect_refusal(rig.operator(MakeAsk(to="@parrot", body="y", idempotency_key="k")))
     assert told.code == "key_reused"

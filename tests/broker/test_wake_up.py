@@ -17,7 +17,7 @@ from scout.broker.local import LocalScout
 from scout.model.conversation import MessageKind, SoftMentions
 from scout.model.events.asks import DeliveryRequested
 from scout.model.events.envelope import Event, WakeFact
-from scout.model.events.talk import MessagePosted, message_of
+from scout.model.events.talk import MessagePosted, read_message
 from scout.model.question import QUESTION
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM
@@ -222,7 +222,7 @@ class Stage:
 def _once(events: list[Event], stage: Stage) -> None:
     """At most one is woken for a message: a program that can be started, and not its sender by itself."""
     messages = {
-        one.id: one for one in (message_of(event) for event in events if isinstance(event, MessagePosted))
+        one.id: one for one in (read_message(event) for event in events if isinstance(event, MessagePosted))
     }
     woken: dict[str, list[str]] = {}
     for event in events:
@@ -237,7 +237,7 @@ def _once(events: list[Event], stage: Stage) -> None:
         assert said.kind not in (MessageKind.STATUS, MessageKind.FINAL), said
 
 
-def _again(wake: WakeFact) -> None:
+def _decide_again(wake: WakeFact) -> None:
     """What is stored is enough to decide the same again, and the sender is no holder but by its own wish."""
     facts = decode(wake.facts, WakeFacts)
     occasion, reaches = facts.occasion, {one.agent_id: one for one in facts.reaches}
@@ -252,13 +252,13 @@ def _again(wake: WakeFact) -> None:
     if (
         wake.agent_id is None
         and owes not in (None, occasion.sender.agent_id)
-        and "wakes nobody" not in wake.rule
+        and "wakes no agent" not in wake.rule
     ):
         reach = reaches[str(owes)]
-        assert reach.obstacle(waking=True), wake
+        assert reach.find_obstacle(waking=True), wake
 
 
-async def _played(home: Path, chance: Random) -> None:
+async def _play_random(home: Path, chance: Random) -> None:
     async with open_rig(home) as made:
         stage = Stage(made, chance)
         await stage.enter([*KINDS, "program", *chance.choices(KINDS, k=2)])
@@ -272,12 +272,12 @@ async def _played(home: Path, chance: Random) -> None:
     _once(events, stage)
     for event in events:
         if event.metadata.wake is not None:
-            _again(event.metadata.wake)
+            _decide_again(event.metadata.wake)
 
 
 def _holds(seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="scout-waking-") as folder:
-        asyncio.run(_played(Path(folder), Random(seed)))
+        asyncio.run(_play_random(Path(folder), Random(seed)))
         assert verify(Path(folder) / "scout.db").clean
 
 

@@ -26,9 +26,9 @@ from scout.store.integrity.review import review
 from tests.broker.rig import (
     Rig,
     as_test,
+    expect_refusal,
     online_agent,
     read_log,
-    refused,
     run_scene,
     wait_for_end,
     wait_until,
@@ -77,9 +77,9 @@ async def test_nobody_is_explained_as_well(rig: Rig) -> None:
     sent = await arc.call(Send(channel="dev", body="hello all", wake=True))
     told = await why(rig, sent.message_id, arc)
     assert told.says == (
-        "Nobody was woken: a quiet conversation wakes nobody; "
-        "@bow was passed over: a quiet conversation wakes nobody; "
-        "@arc was passed over: a quiet conversation wakes nobody."
+        "No agent was woken: a quiet conversation wakes no agent; "
+        "@bow was passed over: a quiet conversation wakes no agent; "
+        "@arc was passed over: a quiet conversation wakes no agent."
     )
     (decision,) = told.decisions
     assert (decision.action, decision.holder) == ("nobody", None)
@@ -116,7 +116,7 @@ async def test_a_question_and_a_work_item_say_who_held_the_next_move(rig: Rig) -
     bow, arc = await online_agent(rig, "bow"), await online_agent(rig, "arc")
     question = await arc.call(CreateQuestion(to="@bow", body="Which port?"))
     told = await why(rig, question.id, bow)
-    assert told.says == ("@bow was told and not woken: it is the next-move owner. The question is open.")
+    assert told.says == ("@bow was notified, not woken: it is the next-move owner. The question is open.")
     assert [one.outcome for one in told.decisions] == ["told"]
     await bow.call(AnswerQuestion(question_id=question.id, answer="7432"))
     told = await why(rig, question.id, arc)
@@ -162,12 +162,12 @@ async def test_only_who_may_read_the_record_is_told(rig: Rig) -> None:
     question = await arc.call(CreateQuestion(to="@bow", body="secret?"))
     item = await arc.call(CreateWork(title="secret", owner_id="@bow"))
     for ident in (asked.message_id, asked.ask_id, asked.flight_id, event.id, question.id, item.id):
-        assert (await refused(why(rig, ident, eve))).code == "forbidden", ident
+        assert (await expect_refusal(why(rig, ident, eve))).code == "forbidden", ident
     await rig.operator(AddGrant(action=Action.READ, agent="@eve", path="/ada/agent/bow"))
     eve = await rig.scout(rig.tokens["eve"])
     assert (await why(rig, asked.flight_id, eve)).decisions
     for ident, code in (("flt_none", "not_found"), ("evt_none", "not_found"), ("agt_none", "bad_request")):
-        assert (await refused(why(rig, ident))).code == code
+        assert (await expect_refusal(why(rig, ident))).code == code
 
 
 def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> None:

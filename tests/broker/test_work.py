@@ -10,7 +10,7 @@ from scout.base.refusal import Refused
 from scout.broker.local import LocalScout
 from scout.model.agent import Lifecycle
 from scout.model.ask import ReplyMode
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.events.talk import WorkItemEvent, WorkItemUpdated
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM, Acceptance, Priority, RelationKind, WorkItem, WorkState
@@ -38,16 +38,16 @@ from scout.protocol.work import (
 from tests.broker.rig import (
     Rig,
     as_test,
+    expect_refusal,
     inbox_bodies,
     inbox_items,
     online_agent,
     read_log,
-    refused,
     run_scene,
 )
 
 
-async def _made(
+async def _create_work(
     seat: LocalScout, owner: str | None = "@hal", title: str = "Fix the build", **more: Any
 ) -> WorkView:
     return await seat.call(CreateWork(title=title, owner_id=owner, **more))
@@ -61,7 +61,7 @@ async def _last(rig: Rig) -> int:
     return (await read_log(rig))[-1].seq
 
 
-async def _shown(rig: Rig, ident: str) -> WorkView:
+async def _get_work(rig: Rig, ident: str) -> WorkView:
     return await rig.operator(GetWork(work_item_id=ident))
 
 
@@ -69,7 +69,9 @@ async def _shown(rig: Rig, ident: str) -> WorkView:
 @as_test
 async def test_work_is_owned_told_reviewed_reopened_and_accepted(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    item = await _made(arc, description="It is red since noon.", priority=Priority.HIGH, labels=("ci",))
+    item = await _create_work(
+        arc, description="It is red since noon.", priority=Priority.HIGH, labels=("ci",)
+    )
     assert (item.state, item.next_move_owner_id) == (WorkState.OPEN, item.owner_id)
     (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
@@ -106,10 +108,10 @@ async def test_work_is_owned_told_reviewed_reopened_and_accepted(rig: Rig) -> No
 @as_test
 async def test_the_direct_talk_of_two_holds_their_work_and_the_acting_agent_speaks(rig: Rig) -> None:
     arc, _ = await _pair(rig)
-    item = await _made(arc)
+    item = await _create_work(arc)
     (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
-    events = [one for one in await read_log(rig) if record_of(one) == told.delivery]
+    events = [one for one in await read_log(rig) if get_record(one) == told.delivery]
     assert {one.source.id for one in events} == {item.requester_id}
     wake = events[0].metadata.wake
     assert wake is not None
@@ -125,9 +127,9 @@ async def test_the_direct_talk_of_two_holds_their_work_and_the_acting_agent_spea
 async def test_refused_nothing_is_written(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     eve = await online_agent(rig, "eve")
-    item = await _made(arc)
-    waits = await _made(hal, None, "waits")
-    ended = await _made(hal, None, "over")
+    item = await _create_work(arc)
+    waits = await _create_work(hal, None, "waits")
+    ended = await _create_work(hal, None, "over")
     await hal.call(CancelWork(work_item_id=ended.id))
     await hal.call(WaitWork(work_item_id=waits.id, on=WaitingKind.WORK_ITEM, ref=item.id))
     before, ident = await _last(rig), item.id
@@ -162,12 +164,12 @@ async def test_refused_nothing_is_written(rig: Rig) -> None:
         (hal, StartWork(work_item_id=ended.id), "wrong_state"),
     ]
     for seat, request, code in cases:
-        problem = await refused(seat.call(request))
+        problem = await expect_refusal(seat.call(request))
         assert problem.code == code, (request, problem)
     assert await _last(rig) == before
-    illegal = await refused(hal.call(ResumeWork(work_item_id=ident)))
+    illegal = await expect_refusal(hal.call(ResumeWork(work_item_id=ident)))
     assert set(illegal.accepts) == {"start", "wait", "submit", "hand_over", "cancel"}
-    foreign = await refused(eve.call(StartWork(work_item_id=ident)))
+    foreign = await expect_refusal(eve.call(StartWork(work_item_id=ident)))
     assert foreign.owner_id == item.owner_id
     assert foreign.needs == (f"the token of {item.owner_address}", "the operator's token")
 
@@ -179,7 +181,7 @@ async def test_refused_nothing_is_written(rig: Rig) -> None:
 async def test_whoever_is_waited_for_holds_the_next_move(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     ops = await online_agent(rig, "ops")
-    item = await _made(arc)
+    item = await _create_work(arc)
     people = {name: (await rig.operator(ShowAgent(address=f"@{name}"))).id for name in ("arc", "hal", "ops")}
     operator = rig.broker.services.operator_agent
     cases: tuple[tuple[WaitingKind, str | None, str | None, str], ...] = (
@@ -206,13 +208,13 @@ async def test_whoever_is_waited_for_holds_the_next_move(rig: Rig) -> None:
 @as_test
 async def test_what_waits_for_an_item_goes_on_when_that_is_settled(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    first = await _made(hal, "@arc", "the schema", accepted=False)
-    second = await _made(arc, "@hal", "the page")
+    first = await _create_work(hal, "@arc", "the schema", accepted=False)
+    second = await _create_work(arc, "@hal", "the page")
     waiting = await hal.call(WaitWork(work_item_id=second.id, on=WaitingKind.WORK_ITEM, ref=first.id))
     assert waiting.next_move_owner_id == first.owner_id
     done = await arc.call(SubmitWork(work_item_id=first.id, summary="in main"))
     assert (done.state, done.acceptance) == (WorkState.DONE, Acceptance.NONE)
-    again = await _shown(rig, second.id)
+    again = await _get_work(rig, second.id)
     assert (again.state, again.next_move_owner_id) == (WorkState.WORKING, second.owner_id)
     assert again.steps[-1].reason == f"{first.id} is done"
     moment = {
@@ -231,12 +233,12 @@ def _is(event: Any, move: str) -> bool:
 async def test_who_waits_for_an_item_waits_for_its_new_owner(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     await online_agent(rig, "ops")
-    first = await _made(hal, "@arc", "the schema")
-    second = await _made(arc, "@hal", "the page")
+    first = await _create_work(hal, "@arc", "the schema")
+    second = await _create_work(arc, "@hal", "the page")
     await hal.call(WaitWork(work_item_id=second.id, on=WaitingKind.WORK_ITEM, ref=first.id))
     handed = await arc.call(HandOverWork(work_item_id=first.id, to="@ops", reason="on leave"))
     assert handed.owner_address.startswith("@ops")
-    assert (await _shown(rig, second.id)).next_move_owner_id == handed.owner_id
+    assert (await _get_work(rig, second.id)).next_move_owner_id == handed.owner_id
     assert [one for one in await inbox_bodies(rig, "ops") if "the schema" in one]
 
 
@@ -244,7 +246,7 @@ async def test_who_waits_for_an_item_waits_for_its_new_owner(rig: Rig) -> None:
 async def test_a_waiting_item_is_handed_over_without_moving_whose_move_it_is(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     await online_agent(rig, "ops")
-    item = await _made(arc)
+    item = await _create_work(arc)
     await hal.call(WaitWork(work_item_id=item.id, on=WaitingKind.ACTOR, ref="@arc"))
     handed = await hal.call(HandOverWork(work_item_id=item.id, to="@ops"))
     assert (handed.state, handed.next_move_owner_id) == (WorkState.WAITING, item.requester_id)
@@ -256,11 +258,11 @@ async def test_a_waiting_item_is_handed_over_without_moving_whose_move_it_is(rig
 @as_test
 async def test_cancelled_work_is_told_to_its_owner_without_waking(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    item = await _made(arc)
+    item = await _create_work(arc)
     gone = await arc.call(CancelWork(work_item_id=item.id, reason="not needed"))
     assert (gone.state, gone.next_move_owner_id) == (WorkState.CANCELLED, None)
     assert [one for one in await inbox_bodies(rig, "hal") if "not needed" in one]
-    own = await _made(arc)
+    own = await _create_work(arc)
     await hal.call(CancelWork(work_item_id=own.id, reason="no time"))
     assert [one for one in await inbox_bodies(rig, "arc") if "no time" in one]
 
@@ -272,12 +274,12 @@ async def test_cancelled_work_is_told_to_its_owner_without_waking(rig: Rig) -> N
 async def test_edits_and_relations_are_steps_of_both_sides(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     await online_agent(rig, "ops")
-    page = await _made(arc, "@hal", "the page")
-    schema = await _made(arc, "@hal", "the schema", blocks=(page.id,), reviewer_id="@ops")
+    page = await _create_work(arc, "@hal", "the page")
+    schema = await _create_work(arc, "@hal", "the schema", blocks=(page.id,), reviewer_id="@ops")
     await arc.call(RelateWork(work_item_id=schema.id, kind=RelationKind.RELATES, other=page.id))
     twice = await arc.call(RelateWork(work_item_id=schema.id, kind=RelationKind.RELATES, other=page.id))
     assert [one.kind for one in twice.relations] == [RelationKind.BLOCKS, RelationKind.RELATES]
-    shown = await _shown(rig, page.id)
+    shown = await _get_work(rig, page.id)
     assert {(one.kind, one.work_item_id) for one in shown.related_by} == {
         (RelationKind.BLOCKS, schema.id),
         (RelationKind.RELATES, schema.id),
@@ -291,7 +293,7 @@ async def test_edits_and_relations_are_steps_of_both_sides(rig: Rig) -> None:
     assert submitted.next_move_address.startswith("@ops")
     moved = await arc.call(UpdateWork(work_item_id=schema.id, reviewer_id="@arc"))
     assert moved.next_move_owner_id == schema.requester_id
-    moves = [one.move for one in (await _shown(rig, schema.id)).steps]
+    moves = [one.move for one in (await _get_work(rig, schema.id)).steps]
     assert moves == ["create", "relate", "update", "submit", "update"]
 
 
@@ -299,8 +301,8 @@ async def test_edits_and_relations_are_steps_of_both_sides(rig: Rig) -> None:
 async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     eve = await online_agent(rig, "eve")
-    made = [await _made(arc, "@hal", f"{number}", labels=(f"l{number % 2}",)) for number in range(5)]
-    own = await _made(eve, None, "of eve")
+    made = [await _create_work(arc, "@hal", f"{number}", labels=(f"l{number % 2}",)) for number in range(5)]
+    own = await _create_work(eve, None, "of eve")
     await arc.call(CancelWork(work_item_id=made[0].id))
     await hal.call(SubmitWork(work_item_id=made[1].id))
 
@@ -325,7 +327,7 @@ async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> Non
     assert await ids(arc, state=WorkState.CANCELLED) == [made[0].id]
     assert await ids(arc, label="l1") == [made[3].id, made[1].id]
     assert await ids(eve) == [own.id]
-    assert (await refused(eve.call(ListWork(owner_id="@hal")))).code == "forbidden"
+    assert (await expect_refusal(eve.call(ListWork(owner_id="@hal")))).code == "forbidden"
 
 
 # -- with asks ---------------------------------------------------------------------------------------
@@ -336,14 +338,14 @@ async def test_an_ask_may_begin_a_work_item_that_follows_its_flight(rig: Rig) ->
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy", work_item="The deploy"))
     ident = asked.work_item_id or ""
-    item = await _shown(rig, ident)
+    item = await _get_work(rig, ident)
     assert (item.title, item.owner_id, item.requester_id) == ("The deploy", asked.target, item.requester_id)
     assert item.ask_id == asked.ask_id
     assert len(await inbox_bodies(rig, "hal")) == 1  # the ask tells it
     await hal.call(StartFlight(flight_id=asked.flight_id))
-    assert (await _shown(rig, ident)).state is WorkState.WORKING
+    assert (await _get_work(rig, ident)).state is WorkState.WORKING
     await hal.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
-    review = await _shown(rig, ident)
+    review = await _get_work(rig, ident)
     assert (review.state, review.next_move_owner_id) == (WorkState.REVIEW, item.requester_id)
     assert await inbox_bodies(rig, "arc") == []  # the answer is the ask's, and was asked inline
     assert [one.move for one in review.steps] == ["create", "start", "submit"]
@@ -354,7 +356,7 @@ async def test_an_ask_may_begin_a_work_item_that_follows_its_flight(rig: Rig) ->
 async def test_a_flight_tells_a_reviewer_who_did_not_ask(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     await online_agent(rig, "ops")
-    item = await _made(arc, "@hal", "The deploy", reviewer_id="@ops")
+    item = await _create_work(arc, "@hal", "The deploy", reviewer_id="@ops")
     asked = await arc.call(
         MakeAsk(to="@hal", body="deploy", work_item_id=item.id, reply_mode=ReplyMode.NOTIFY)
     )
@@ -372,31 +374,31 @@ async def test_failed_and_cancelled_flights_move_their_items(rig: Rig) -> None:
     failed = await arc.call(MakeAsk(to="@hal", body="one", work_item="one"))
     await hal.call(StartFlight(flight_id=failed.flight_id))
     await hal.call(FailFlight(flight_id=failed.flight_id, reason="no disk"))
-    item = await _shown(rig, failed.work_item_id or "")
+    item = await _get_work(rig, failed.work_item_id or "")
     assert (item.state, item.next_move_owner_id) == (WorkState.WAITING, item.requester_id)
     assert len(await inbox_bodies(rig, "arc")) == 1  # told of the failure once
     cancelled = await arc.call(MakeAsk(to="@hal", body="two", work_item="two"))
     await arc.call(CancelFlight(flight_id=cancelled.flight_id))
-    assert (await _shown(rig, cancelled.work_item_id or "")).state is WorkState.CANCELLED
+    assert (await _get_work(rig, cancelled.work_item_id or "")).state is WorkState.CANCELLED
 
 
 @as_test
 async def test_a_flight_whose_item_was_waited_for_lets_the_others_go_on(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    first = await _made(arc, "@hal", "first", accepted=False)
-    second = await _made(hal, "@arc", "second")
+    first = await _create_work(arc, "@hal", "first", accepted=False)
+    second = await _create_work(hal, "@arc", "second")
     await arc.call(WaitWork(work_item_id=second.id, on=WaitingKind.WORK_ITEM, ref=first.id))
     asked = await arc.call(MakeAsk(to="@hal", body="do it", work_item_id=first.id))
     await hal.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
-    assert (await _shown(rig, first.id)).state is WorkState.DONE
-    assert (await _shown(rig, second.id)).state is WorkState.WORKING
+    assert (await _get_work(rig, first.id)).state is WorkState.DONE
+    assert (await _get_work(rig, second.id)).state is WorkState.WORKING
 
 
 @as_test
 async def test_work_in_a_channel_is_told_there(rig: Rig) -> None:
     arc, _ = await _pair(rig)
     channel = await rig.operator(CreateChannel(name="dev", members=("@arc", "@hal")))
-    await _made(arc, conversation_id=channel.id)
+    await _create_work(arc, conversation_id=channel.id)
     (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
     assert told.message.conversation_id == channel.id
@@ -409,22 +411,22 @@ async def test_work_in_a_channel_is_told_there(rig: Rig) -> None:
 async def test_what_a_retired_agent_owned_or_owed_is_somebody_elses(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     operator = rig.broker.services.operator_agent
-    owned = await _made(arc)
-    own = await _made(hal, None, "for itself")
-    waits = await _made(hal, "@arc", "needs hal")
+    owned = await _create_work(arc)
+    own = await _create_work(hal, None, "for itself")
+    waits = await _create_work(hal, "@arc", "needs hal")
     await arc.call(WaitWork(work_item_id=waits.id, on=WaitingKind.ACTOR, ref="@hal"))
-    reviewed = await _made(arc, "@arc", "hal looks", reviewer_id="@hal")
+    reviewed = await _create_work(arc, "@arc", "hal looks", reviewer_id="@hal")
     await arc.call(SubmitWork(work_item_id=reviewed.id))
-    later = await _made(hal, "@arc", "of hal")
+    later = await _create_work(hal, "@arc", "of hal")
     await rig.operator(RetireAgent(address="@hal", reason="merged"))
-    back = await _shown(rig, owned.id)
+    back = await _get_work(rig, owned.id)
     assert back.owner_id == back.next_move_owner_id == owned.requester_id
     assert back.steps[-1].move == "hand_over"
     assert "retired" in back.steps[-1].reason
-    assert (await _shown(rig, own.id)).owner_id == operator
-    freed = await _shown(rig, waits.id)
+    assert (await _get_work(rig, own.id)).owner_id == operator
+    freed = await _get_work(rig, waits.id)
     assert (freed.state, freed.next_move_owner_id) == (WorkState.WAITING, waits.owner_id)
-    review = await _shown(rig, reviewed.id)
+    review = await _get_work(rig, reviewed.id)
     assert review.reviewer_id == review.next_move_owner_id == reviewed.requester_id
     done = await arc.call(SubmitWork(work_item_id=later.id))
     assert done.reviewer_id == done.next_move_owner_id == operator

@@ -78,7 +78,7 @@ class Shell:
         return json.loads(self.say(*words, "--json", **how))
 
 
-def typed(
+def type_in_terminal(
     shell: Shell, *words: str, until: str = "", then: Callable[[str], object] | None = None, **environ: str
 ) -> tuple[int, str]:
     """What a terminal shows; when `until` appears, `then` happens, or Ctrl-C is typed."""

@@ -20,7 +20,7 @@ def listening(path: Path, *answers: bytes) -> Generator[list[bytes]]:
             for answer in answers:
                 line, _ = server.accept()
                 with line:
-                    got.append(_whole(line))
+                    got.append(_read_request(line))
                     line.sendall(answer)
 
         thread = threading.Thread(target=run)
@@ -32,7 +32,7 @@ def listening(path: Path, *answers: bytes) -> Generator[list[bytes]]:
             path.unlink()
 
 
-def _whole(line: socket.socket) -> bytes:
+def _read_request(line: socket.socket) -> bytes:
     data = b""
     while b"\r\n\r\n" not in data:
         data += line.recv(65536)

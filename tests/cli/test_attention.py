@@ -15,7 +15,7 @@ import pytest
 
 from scout.cli.connection.refusal import DENIED, OPEN
 from scout.daemon.start import start
-from tests.adapters.receiving import receiver, said, stand_in
+from tests.adapters.receiving import read_arguments, receiver, stand_in
 from tests.cli.running import Shell
 
 pytestmark = pytest.mark.slow  # each command is a process of its own
@@ -46,7 +46,7 @@ def until(found: Callable[[], Any]) -> Any:
     return there
 
 
-def titled(shell: Shell, title: str) -> dict[str, Any] | None:
+def find_item(shell: Shell, title: str) -> dict[str, Any] | None:
     items = shell.data("attention")["items"]
     return next((one for one in items if one["title"] == title), None)
 
@@ -55,7 +55,7 @@ def titled(shell: Shell, title: str) -> dict[str, Any] | None:
 def test_a_need_waits_for_the_answer_that_another_terminal_gives(shell: Shell) -> None:
     environ = worker(shell, "needy")
     waiting = asking(shell, environ, "need", "Deploy", "now?", "--option", "yes", "--option", "no")
-    item = until(lambda: titled(shell, "Deploy now?"))
+    item = until(lambda: find_item(shell, "Deploy now?"))
     listed = shell.say("attention")
     short = item["id"][:14]
     assert f"scout answer {short} yes" in listed
@@ -87,11 +87,11 @@ def test_a_no_has_an_exit_code_of_its_own(shell: Shell) -> None:
 def test_ctrl_c_leaves_the_question_and_says_how_to_come_back(shell: Shell) -> None:
     environ = worker(shell, "patient")
     waiting = asking(shell, environ, "need", "Still", "thinking?")
-    item = until(lambda: titled(shell, "Still thinking?"))
+    item = until(lambda: find_item(shell, "Still thinking?"))
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=20)
     assert (waiting.returncode, f"scout attention show {item['id']} --wait" in err) == (130, True)
-    assert titled(shell, "Still thinking?")
+    assert find_item(shell, "Still thinking?")
     shell.say("attention", "answer", item["id"], "no")
     back = shell.type("attention", "show", item["id"], "--wait", **environ)
     assert (back.returncode, back.stdout) == (0, "no\n")
@@ -117,7 +117,7 @@ def test_a_person_is_told_by_the_desktop_and_by_a_signed_webhook(fresh: Shell, t
         start(str(fresh.home), environ={**fresh.environ, **environ})
         item = fresh.data("need", "Anybody there?", "--no-wait", **worker(fresh, "lonely"))
         until(lambda: fresh.data("attention", "show", item["id"])["state"] == "notified")
-        assert said(tmp_path / "bin")[-2] == "Scout: Anybody there?"
+        assert read_arguments(tmp_path / "bin")[-2] == "Scout: Anybody there?"
         key = fresh.home / "webhook.key"
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         secret = key.read_text().strip()

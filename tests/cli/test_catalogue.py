@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scout.base.refusal import Family
-from scout.cli.connection.catalogue import COMMANDS, GROUPS, OPERATIONS_OF, exists
-from scout.cli.connection.refusal import LOCAL_CODES, RefusalError, exit_code, list_tries
+from scout.cli.connection.catalogue import COMMANDS, GROUPS, OPERATIONS_OF, is_command
+from scout.cli.connection.refusal import LOCAL_CODES, RefusalError, get_exit_code, list_tries
 from scout.cli.main import scout
-from scout.cli.operations.build import build
+from scout.cli.operations.build import build_command
 from scout.cli.operations.examples import EXAMPLES
 from scout.protocol.operations import OPERATIONS
 
@@ -45,7 +45,7 @@ def test_every_operation_of_the_daemon_has_a_command() -> None:
     # An ask is shown by its flights, looking marks the look, `config set` reloads the settings, and Ctrl-C
     # stops a check.
     hidden = {"ask.show", "now.seen", "settings.reload", "runtimes.stop"}
-    missing = {name for name, row in OPERATIONS.items() if row.request is not None and not exists(name)}
+    missing = {name for name, row in OPERATIONS.items() if row.request is not None and not is_command(name)}
     assert missing == hidden
 
 
@@ -58,7 +58,7 @@ def test_examples_are_of_commands_that_exist() -> None:
 
 @pytest.mark.parametrize("operation", [name for name, row in OPERATIONS.items() if row.request is not None])
 def test_every_parameter_can_be_given(operation: str) -> None:
-    command = build(operation, tuple(operation.split(".")))
+    command = build_command(operation, tuple(operation.split(".")))
     given = {option for one in command.params for option in one.opts}
     for parameter in OPERATIONS[operation].parameters:
         assert (parameter.name if parameter.positional else parameter.option) in given
@@ -169,7 +169,7 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
         CliRunner().invoke(scout, ["send", "@arc", "-"], input=b"\xff"),
         run("send", "@arc", "--file", str(tmp_path / "odd")),
     ):
-        assert (result.exit_code, "no UTF-8 text" in result.stderr) == (2, True)
+        assert (result.exit_code, "is not UTF-8 text" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", ["explain", "explain --json"])
@@ -211,7 +211,7 @@ def test_remedies_that_are_no_command_here_are_left_out() -> None:
 
 
 def test_an_unknown_code_is_a_failure() -> None:
-    assert exit_code("from_the_future") == Family.FAILURE.exit_code
+    assert get_exit_code("from_the_future") == Family.FAILURE.exit_code
 
 
 # -- what is loaded -----------------------------------------------------------------------------

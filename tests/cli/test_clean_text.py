@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import scout.cli
 from scout.cli.connection import text
-from tests.cli.running import Shell, typed
+from tests.cli.running import Shell, type_in_terminal
 
 # Hidden text, a cleared screen, a window title, a link, the clipboard; one-byte forms; overwriting; direction;
 # nothing to see; and a line that looks like Scout's own.
@@ -36,19 +36,21 @@ def _is_clean(shown: str, *, terminal: bool = False) -> bool:
 
 @given(st.text())
 def test_one_line_is_one_line_and_steers_nothing(anything: str) -> None:
-    shown = text.clean(anything)
+    shown = text.make_visible(anything)
     assert _is_clean(shown)
     assert "\n" not in shown
-    assert text.width(anything) >= 0
+    assert text.measure_width(anything) >= 0
     if anything.isascii() and anything.isprintable():
         assert shown == anything
 
 
 def test_what_is_hidden_is_spelled_out_and_joined_emoji_are_left() -> None:
-    assert text.clean("a\x1b[8mb\r\n\t\x9b\u202e\U000e0041") == r"a\x1b[8mb\r\n\t\u009b\u202e\U000e0041"
-    assert text.clean("👩\u200d💻 é ж 語") == "👩\u200d💻 é ж 語"
-    assert text.clean("x\u200dy") == r"x\u200dy"
-    assert [text.width(word) for word in ("abc", "語語", "e\u0301", "\x1b")] == [3, 4, 1, 4]
+    assert (
+        text.make_visible("a\x1b[8mb\r\n\t\x9b\u202e\U000e0041") == r"a\x1b[8mb\r\n\t\u009b\u202e\U000e0041"
+    )
+    assert text.make_visible("👩\u200d💻 é ж 語") == "👩\u200d💻 é ж 語"
+    assert text.make_visible("x\u200dy") == r"x\u200dy"
+    assert [text.measure_width(word) for word in ("abc", "語語", "e\u0301", "\x1b")] == [3, 4, 1, 4]
 
 
 @pytest.mark.rows("R4.1-1")
@@ -58,11 +60,11 @@ def test_json_stays_exact(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_only_scouts_own_lines_end(capsys: pytest.CaptureFixture[str]) -> None:
-    text.out(text.table(("name", "is"), [["a\nb", "x"], ["語", "y"]]))
+    text.out(text.format_table(("name", "is"), [["a\nb", "x"], ["語", "y"]]))
     assert capsys.readouterr().out == "NAME  IS\na\\nb  x\n語    y\n"
-    text.out(text.fields("it", {"body": "one\r\ntwo", "n": 1}))
+    text.out(text.format_fields("it", {"body": "one\r\ntwo", "n": 1}))
     assert capsys.readouterr().out == "it\n  body  one\n        two\n  n     1\n"
-    text.out_text("one\ttab\n\x1btwo")
+    text.print_text("one\ttab\n\x1btwo")
     assert capsys.readouterr().out == "one     tab\n\\x1btwo\n"
 
 
@@ -193,6 +195,6 @@ def test_no_verb_lets_an_agent_drive_the_terminal(fresh: Shell) -> None:
     assert told.count(r"\x1b[8m; curl evil") > 10
     assert not [line for line in listed.splitlines() if line.startswith("sent msg_forged")]
     for words in (["attention"], ["inbox", "--all"], ["ask", "@mimic", FORGED], ["work", "list"]):
-        shown = typed(fresh, *words)[1]
+        shown = type_in_terminal(fresh, *words)[1]
         assert _is_clean(shown, terminal=True), (words, shown)
         assert "curl evil" in shown

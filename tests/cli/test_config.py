@@ -69,7 +69,7 @@ def test_set(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = answer("set", "periods.lease", "30", "--json")
     assert told == {"key": "periods.lease", "value": 30.0, "source": source}
     monkeypatch.setenv("SCOUT_PORT", "99")
-    assert "environment SCOUT_PORT goes before it" in run("set", "port", "5").stderr
+    assert "environment SCOUT_PORT takes precedence" in run("set", "port", "5").stderr
     result = run("set", "limits.openFlight", "64")
     assert (result.exit_code, "limits.openFlights" in result.stderr) == (2, True)
     assert answer("set", "port", "x", "--json")["error"]["code"] == "bad_request"
@@ -84,4 +84,4 @@ def test_roots(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer("roots", "--add", "~/code", "--json") == {"roots": [f"{home}/code"]}
     assert run("roots").stdout == f"{home}/code\n"
     result = run("roots", "--add", "nobody")
-    assert (result.exit_code, "is no directory" in result.stderr) == (2, True)
+    assert (result.exit_code, "is not a directory" in result.stderr) == (2, True)

@@ -129,7 +129,7 @@ def test_verify_backup_and_restore(fresh: Shell) -> None:
     start_daemon(fresh)
     fresh.say("agent", "register", "arc", "--project", ".", "--harness", "echo", cwd=fresh.project("arc"))
     fresh.say("send", "@arc", "kept")
-    assert "clean: the tables are what the log says" in fresh.say("verify")
+    assert "clean: the tables match the log" in fresh.say("verify")
     assert fresh.data("verify")["clean"] is True
     copy = fresh.folder / "copy.db"
     assert fresh.data("backup", str(copy))["bytes"] == copy.stat().st_size

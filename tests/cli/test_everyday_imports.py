@@ -45,7 +45,7 @@ def home() -> Generator[Shell]:
         yield shell
 
 
-def loaded(
+def list_loaded(
     shell: Shell, words: tuple[str, ...], code: str = "from scout.__main__ import main; main()"
 ) -> set[str]:
     """The modules that a command loads. Without site-packages: an installed package is not even found."""
@@ -83,7 +83,7 @@ def prepare(shell: Shell, words: tuple[str, ...]) -> tuple[str, ...]:
 @pytest.mark.rows("R4.1-23")
 @pytest.mark.parametrize("words", EVERYDAY, ids=lambda words: " ".join(words) or "scout")
 def test_an_everyday_command_loads_nothing_heavy(home: Shell, words: tuple[str, ...]) -> None:
-    found = loaded(home, prepare(home, words)) - loaded(home, (), "pass")
+    found = list_loaded(home, prepare(home, words)) - list_loaded(home, (), "pass")
     assert {one.partition(".")[0] for one in found} & HEAVY == set()
     assert len(found) <= MOST, sorted(found)
 

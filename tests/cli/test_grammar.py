@@ -35,15 +35,15 @@ def read_as(parse: Parse, cases: dict[str, str]) -> None:
     assert {text: parse(text).get("canonical") for text in cases} == cases
 
 
-def refused(parse: Parse, text: str) -> Any:
+def parse_refused(parse: Parse, text: str) -> Any:
     error = parse(text)["error"]
     assert error["code"] == "malformed_address", text
     return error
 
 
-def offered(parse: Parse, text: str) -> list[str]:
+def list_offered(parse: Parse, text: str) -> list[str]:
     """The readings that a refusal offers."""
-    found = [one["parameters"] for one in refused(parse, text)["remedies"]]
+    found = [one["parameters"] for one in parse_refused(parse, text)["remedies"]]
     return [text for one in found for text in one.get("texts", ())]
 
 
@@ -78,8 +78,8 @@ def test_names_are_folded(parse: Parse) -> None:
             '@arc.node:"Mini.local"': "@arc.node:mini-local",
         },
     )
-    refused(parse, "@日本")
-    refused(parse, "@arc.profile:---")
+    parse_refused(parse, "@日本")
+    parse_refused(parse, "@arc.profile:---")
 
 
 @pytest.mark.rows("R1.2-11", "R1.2-12", "R1.2-13", "R1.2-14", "R1.2-17")
@@ -93,12 +93,12 @@ def test_what_is_no_handle_is_malformed_where_it_goes_wrong(parse: Parse) -> Non
         "@x..main": 3,
         "@x.": 3,
     }
-    assert {text: refused(parse, text)["position"] for text in wrong} == wrong
+    assert {text: parse_refused(parse, text)["position"] for text in wrong} == wrong
 
 
 @pytest.mark.rows("R1.2-19")
 def test_a_second_workspace_is_refused_with_both_readings(parse: Parse) -> None:
-    assert offered(parse, "@arc.dev.mini")[:2] == ["@arc.dev.node:mini", "branch:arc.dev.mini"]
+    assert list_offered(parse, "@arc.dev.mini")[:2] == ["@arc.dev.node:mini", "branch:arc.dev.mini"]
 
 
 @pytest.mark.rows("R1.2-21", "R1.2-22", "R1.2-23", "R1.2-24", "R1.2-25", "R1.2-26")
@@ -112,7 +112,7 @@ def test_each_dimension_has_its_keys_in_any_case(parse: Parse) -> None:
     ):
         for key in keys:
             read_as(parse, {f"@arc.{spelt}:x": canonical for spelt in (key, key.upper(), key.title())})
-    expected = refused(parse, "@arc.engine:x")["expected"]
+    expected = parse_refused(parse, "@arc.engine:x")["expected"]
     assert expected.removeprefix("one of ").split(", ") == [
         "workspace", "branch", "worktree", "profile", "persona", "harness", "runtime", "model", "node", "host",
     ]  # fmt: skip
@@ -128,7 +128,7 @@ def test_unknown_keys_empty_values_and_doubles_are_refused_with_their_position(p
         "@arc.main.branch:dev": 10,
         "@arc.main.branch:main": 10,
     }
-    assert {text: refused(parse, text)["position"] for text in wrong} == wrong
+    assert {text: parse_refused(parse, text)["position"] for text in wrong} == wrong
 
 
 @pytest.mark.rows("R1.2-30", "R1.2-31", "R1.2-36")
@@ -153,7 +153,7 @@ def test_a_wrong_shorthand_is_refused_with_the_long_form(parse: Parse) -> None:
         "@arc#codex.main": "@arc.main.harness:codex",
         "@arc?a:b": "@arc.model:a-b",
     }.items():
-        assert offered(parse, text)[0] == long_form
+        assert list_offered(parse, text)[0] == long_form
         read_as(parse, {long_form: long_form})
 
 
@@ -221,7 +221,7 @@ def test_a_breach_of_the_path_grammar_is_malformed(parse: Parse) -> None:
         *("/u1/telegram/sub/01", "/u1/telegram/sub/-1", "/u1/telegram/sub/a", "/u1/telegram/sub"),
         *("/u1/memory", "/u1/sub/0", "/u1/telegram/sub/0/foo", "/u1/agent/x/y"),
     ):
-        refused(parse, text)
+        parse_refused(parse, text)
 
 
 @pytest.mark.rows("R1.4-17")
@@ -234,19 +234,19 @@ def test_a_path_word_is_no_name(parse: Parse, word: str) -> None:
         f"/system/{word}",
         f"/u1/{word}",
     ):
-        refused(parse, text)
+        parse_refused(parse, text)
     if word != "system":  # which begins the paths of the machine
-        refused(parse, f"/{word}/telegram")
+        parse_refused(parse, f"/{word}/telegram")
 
 
 @pytest.mark.rows("R1.4-19", "R1.4-20")
 def test_paths_have_limits(parse: Parse) -> None:
     longest = "/u1/agent/" + "x" * 1014
     read_as(parse, {longest: longest})
-    assert "1024 bytes" in refused(parse, longest + "x")["expected"]
+    assert "1024 bytes" in parse_refused(parse, longest + "x")["expected"]
     deepest = "/u1/telegram" + "/sub/0" * 16
     read_as(parse, {deepest: deepest})
-    assert "16 suffixes" in refused(parse, deepest + "/sub/0")["expected"]
+    assert "16 suffixes" in parse_refused(parse, deepest + "/sub/0")["expected"]
 
 
 @pytest.mark.rows("R1.6-2", "R1.6-3", "R1.6-4", "R1.6-5", "R1.6-6", "R1.6-7", "R1.6-8")
@@ -276,7 +276,7 @@ def test_the_caller_and_its_parent(parse: Parse) -> None:
     }
     found = {text: parse(text) for text in cases}
     assert {text: (one["base"], one["suffix"]) for text, one in found.items()} == cases
-    assert offered(parse, "../name") == ["project:../name"]
+    assert list_offered(parse, "../name") == ["project:../name"]
 
 
 @pytest.mark.rows("R1.6-14")

@@ -40,7 +40,7 @@ REPORT = {
 }
 
 
-def shown(capsys: pytest.CaptureFixture[str], operation: str, answer: object) -> list[str]:
+def show_lines(capsys: pytest.CaptureFixture[str], operation: str, answer: object) -> list[str]:
     show(operation, answer)
     return capsys.readouterr().out.splitlines()
 
@@ -50,7 +50,7 @@ def test_both_ledgers_are_plotted_each_by_its_own_measure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    lines = shown(capsys, "usage", REPORT)
+    lines = show_lines(capsys, "usage", REPORT)
     assert lines == [
         "usage from 2026-11-14 to 2026-11-16, by day",
         "harness execution: 2.5M tokens in 1 reports, 500.0k of them estimated",
@@ -62,7 +62,7 @@ def test_both_ledgers_are_plotted_each_by_its_own_measure(
     assert max(map(len, lines[2:4])) <= 40
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("COLUMNS", "10")
-    assert "  2026-11-16    2.0M  ##################" in shown(capsys, "usage", REPORT)
+    assert "  2026-11-16    2.0M  ##################" in show_lines(capsys, "usage", REPORT)
 
 
 def test_without_tokens_there_is_no_plot(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +72,7 @@ def test_without_tokens_there_is_no_plot(capsys: pytest.CaptureFixture[str]) -> 
         "totals": {"harness_execution": account(0), "protocol_overhead": account(0)},
         "trend": [],
     }
-    assert shown(capsys, "usage", nothing) == [
+    assert show_lines(capsys, "usage", nothing) == [
         "usage of @arc from 2026-11-14 to 2026-11-16, by day",
         "harness execution: 0 tokens in 1 reports",
         "protocol overhead: 0 tokens in 1 reports",
@@ -116,7 +116,7 @@ def test_a_brief_is_short_however_much_is_owed(capsys: pytest.CaptureFixture[str
         "unread": 7,
         "next": [step] * 5,
     }
-    lines = shown(capsys, "brief", told)
+    lines = show_lines(capsys, "brief", told)
     assert len(lines) == 25
     assert lines[0] == "You are @arc (/ada/agent/arc), role dev, project /p, session ses_1"
     assert lines[1].startswith("asked of you   flt_1  running  @bow, ")
@@ -155,7 +155,7 @@ def test_an_ask_is_explained_briefed_and_accounted_for(shell: Shell) -> None:
 @pytest.mark.slow
 def test_stored_decisions_are_made_again_without_a_daemon(shell: Shell) -> None:
     shell.data("ask", "@arc", "hello", "--wait", "20")
-    assert shell.say("verify", "--policy").endswith("clean: today's rules decide as the log says\n")
+    assert shell.say("verify", "--policy").endswith("clean: today's rules make the same decisions\n")
     report = json.loads(shell.say("verify", "--policy", "--json"))
     assert (report["clean"], report["differences"]) == (True, [])
     assert report["decisions"] >= 1

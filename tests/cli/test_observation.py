@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scout.cli.output.observation import PRINTERS
-from tests.cli.running import Shell, typed
+from tests.cli.running import Shell, type_in_terminal
 
 pytestmark = pytest.mark.slow  # each command is a process of its own
 
@@ -34,7 +34,7 @@ def test_the_line_says_who_was_woken_where_and_what_it_does(shell: Shell) -> Non
     worker(
         shell, "busy", f"echo 'Bash: pytest -q' >&2\nsleep 1.2\necho 'Bash: ruff' >&2\n{_UNTIL_GO}\necho fine"
     )
-    code, shown = typed(
+    code, shown = type_in_terminal(
         shell, "ask", "@busy", "x", until="Bash: ruff", then=lambda _: (shell.folder / "busy.go").touch()
     )
     assert code == 0
@@ -51,7 +51,7 @@ def test_the_line_says_which_item_a_person_must_decide(shell: Shell) -> None:
         assert found is not None
         shell.say("attention", "answer", found[1], "yes, do")
 
-    code, shown = typed(shell, "ask", "@asker", "x", until="TEXT\r\n", then=answer)
+    code, shown = type_in_terminal(shell, "ask", "@asker", "x", until="TEXT\r\n", then=answer)
     assert (code, "May I deploy?" in shown) == (0, True)
     assert shown.endswith("yes, do\r\n")
     assert shown.count("it waits for a person") == 1
@@ -65,7 +65,7 @@ def test_what_a_flight_changed_is_one_command_away(shell: Shell) -> None:
     assert r"+one\x1b[2Jtwo" in told
     assert "made.txt | 1 +" in shell.say("diff", flight, "--stat")
     assert shell.data("flight", "diff", flight)["directory"] == str(project)
-    assert "\x1b[32m+one\\x1b[2Jtwo\x1b[0m" in typed(shell, "diff", flight)[1]
+    assert "\x1b[32m+one\\x1b[2Jtwo\x1b[0m" in type_in_terminal(shell, "diff", flight)[1]
     worker(shell, "idler", "echo fine", git=True)
     flight = shell.data("ask", "@idler", "x")["id"]
     assert shell.say("diff", flight).startswith("nothing was changed in ")
@@ -104,7 +104,7 @@ def test_a_session_is_followed_until_ctrl_c(shell: Shell) -> None:
             assert seen[-1], seen
         process.send_signal(2)
         assert process.wait(20) == 130
-    code, shown = typed(shell, "session", "tail", session, "--follow", until="Ctrl-C ends this")
+    code, shown = type_in_terminal(shell, "session", "tail", session, "--follow", until="Ctrl-C ends this")
     assert (code, "\x1b[32massistant\x1b[0m fine" in shown) == (130, True)
 
 
@@ -135,7 +135,7 @@ def test_this_machine_is_shown_with_what_could_be_attached(capsys: pytest.Captur
     assert "  ses_1 of arc.main\n  seen in /g; no more" in told.out
     assert told.err.splitlines() == ["codex: 2 of 9; more with --limit", "claude: no"]
     PRINTERS["topology"]({"items": [], "harnesses": [{"harness": "codex", "found": 0, "shown": 0}]})
-    assert capsys.readouterr().out == "nothing to be seen of codex\n"
+    assert capsys.readouterr().out == "no sessions were found: codex\n"
 
 
 def test_topology_is_a_command(shell: Shell) -> None:

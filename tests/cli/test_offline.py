@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from scout.base.refusal import Family, code_of
+from scout.base.refusal import Family, get_code
 from scout.cli.main import scout
 from scout.model.problems.diagnostics import ALL
 
@@ -90,7 +90,7 @@ def test_a_malformed_leading_mention_is_an_error_beside_the_hints() -> None:
     assert shown.stderr.splitlines()[1:4] == [
         "  @arc.a.b",
         "         ^",
-        "try: scout parse @arc.a.node:b  # a reading that works",
+        "try: scout parse @arc.a.node:b  # a valid spelling",
     ]
     assert shown.exit_code == Family.REQUEST.exit_code
 
@@ -124,9 +124,9 @@ def test_a_person_sees_fields_and_where_it_went_wrong() -> None:
         "malformed_address: found a second workspace at character 9; expected key:value, or the end",
         "  @arc.dev.mini",
         "           ^",
-        "try: scout parse @arc.dev.node:mini  # a reading that works",
-        "try: scout parse branch:arc.dev.mini  # a reading that works",
-        "try: scout parse @arc.dev-mini  # a reading that works",
+        "try: scout parse @arc.dev.node:mini  # a valid spelling",
+        "try: scout parse branch:arc.dev.mini  # a valid spelling",
+        "try: scout parse @arc.dev-mini  # a valid spelling",
     ]
 
 
@@ -310,9 +310,9 @@ def test_a_fleet_may_come_from_standard_input() -> None:
 
 
 @pytest.mark.rows("R3.5-8")
-@pytest.mark.parametrize("diagnostic", ALL, ids=code_of)
+@pytest.mark.parametrize("diagnostic", ALL, ids=get_code)
 def test_explain_explains_every_code(diagnostic: type) -> None:
-    code = code_of(diagnostic)
+    code = get_code(diagnostic)
     shown = run("explain", code)
     assert shown.exit_code == 0
     assert shown.stdout.startswith(code)
@@ -325,7 +325,7 @@ def test_explain_explains_every_code(diagnostic: type) -> None:
 
 def test_explain_lists_all_codes() -> None:
     assert len(run("explain").stdout.splitlines()) == len(ALL)
-    assert [row["code"] for row in lines(run("explain", "--json"))] == [code_of(one) for one in ALL]
+    assert [row["code"] for row in lines(run("explain", "--json"))] == [get_code(one) for one in ALL]
 
 
 def test_an_unknown_code_offers_the_nearest() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from scout.base.refusal import Family
 from scout.cli.connection.refusal import OPEN
-from tests.cli.running import Shell, typed
+from tests.cli.running import Shell, type_in_terminal
 from tests.daemon.daemons import eventually
 
 pytestmark = pytest.mark.slow  # each command is a process of its own
@@ -291,7 +291,7 @@ def test_project_move_and_retirement(shell: Shell) -> None:
 @pytest.mark.rows("R4.1-17", "R2.2-44")
 def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> None:
     shell.say("agent", "register", "long", "--project", ".", "--harness", "echo", cwd=shell.project("long"))
-    code, shown = typed(shell, "ask", "@long", "!hang", until="echo in work/long · ")
+    code, shown = type_in_terminal(shell, "ask", "@long", "!hang", until="echo in work/long · ")
     assert code == 130
     flight = shown.rstrip().rpartition("come back with: scout wait ")[2]
     assert shell.data("flight", "get", flight)["state"] in ("queued", "running")
@@ -300,26 +300,26 @@ def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> N
 
 @pytest.mark.rows("R4.1-18")
 def test_colours_are_for_terminals_whose_owner_wants_them(shell: Shell) -> None:
-    assert "\x1b[32msent" in typed(shell, "send", "@arc", "x")[1]
-    assert "\x1b[" not in typed(shell, "send", "@arc", "x", NO_COLOR="1")[1]
+    assert "\x1b[32msent" in type_in_terminal(shell, "send", "@arc", "x")[1]
+    assert "\x1b[" not in type_in_terminal(shell, "send", "@arc", "x", NO_COLOR="1")[1]
     assert "\x1b[" not in shell.say("send", "@arc", "x")
 
 
 def test_a_look_on_a_terminal_counts_as_one(shell: Shell) -> None:
     shell.say("ask", "@arc", "news")
     assert "news" in shell.say()
-    assert "news" in typed(shell)[1]
-    assert "news" not in typed(shell)[1]
+    assert "news" in type_in_terminal(shell)[1]
+    assert "news" not in type_in_terminal(shell)[1]
 
 
 @pytest.mark.rows("R4.1-16")
 def test_a_text_is_written_in_the_editor(shell: Shell) -> None:
     editor = "sh -c 'echo written by hand > \"$1\"' -"
-    code, shown = typed(shell, "send", "@arc", EDITOR=editor)
+    code, shown = type_in_terminal(shell, "send", "@arc", EDITOR=editor)
     assert (code, "sent" in shown) == (0, True)
     newest = shell.data("message", "list", "--to", "@arc", "--newest")["items"][-1]
     assert newest["body"] == "written by hand\n"
-    code, shown = typed(shell, "send", "@arc", EDITOR="true")
+    code, shown = type_in_terminal(shell, "send", "@arc", EDITOR="true")
     assert (code, "nothing is sent" in shown) == (2, True)
 
 

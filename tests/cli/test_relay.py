@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from scout.cli.hosts.host_session import HostSession
 from scout.cli.hosts.mcp_connection import McpConnection
-from scout.daemon.start import running, stop
+from scout.daemon.start import find_running, stop
 from tests.cli.hosting import Hosted, hosted
 from tests.cli.running import Shell, start_daemon
 
@@ -226,7 +226,7 @@ def test_it_starts_the_daemon_unless_told_not_to(fresh: Shell) -> None:
     with a_relay(fresh, fresh.project("talkie"), SCOUT_AUTOSTART="1", CLAUDECODE="1") as pipe:
         pipe.greet()
         assert pipe.call("whoami")["structuredContent"]["minimal"] == "@talkie"
-    assert running(str(fresh.home)) is not None
+    assert find_running(str(fresh.home)) is not None
 
 
 def test_without_a_set_up_host_every_request_says_what_to_do(fresh: Shell) -> None:
@@ -263,12 +263,12 @@ def test_what_may_have_been_done_is_not_done_again(hosted: Hosted) -> None:
         wait = {"flightId": flight, "timeoutSeconds": 50}
         pipe.send("tools/call", "long", name="invocations_wait", arguments=wait)
         pipe.call("whoami")
-        daemon = running(str(hosted.home))
+        daemon = find_running(str(hosted.home))
         assert daemon is not None
         os.kill(daemon.pid, signal.SIGKILL)
         while (told := pipe.lines.get(timeout=30)).get("id") != "long":
             pass
-        assert "before you do it again" in told["error"]["message"]
+        assert "before you repeat it" in told["error"]["message"]
         start_daemon(hosted)
         assert pipe.call("whoami")["structuredContent"]["minimal"] == "@talkie"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import Shell, a_shell, start_daemon, typed
+from tests.cli.running import Shell, a_shell, start_daemon, type_in_terminal
 from tests.daemon.daemons import Daemon, eventually
 from tests.live.machine import processes_in
 
@@ -47,7 +47,7 @@ def leftovers(shell: Shell) -> list[str]:
 def test_every_promise_of_a_free_harness_is_tried_without_being_asked(shell: Shell) -> None:
     shown = shell.say("runtimes", "--check", "echo", within=120)
     lines = shown.splitlines()[2:]
-    assert "passed         receives a message: a note was told with its next turn" in lines
+    assert "passed         receives a message: a note came with its next turn" in lines
     assert {line[:13].strip() for line in lines} == {"passed", "not supported"}
     assert "not supported  reports usage or marked estimates: it reports no usage" in lines
     # The same verdicts over HTTP, and nothing in anybody's lists.
@@ -110,7 +110,7 @@ def test_what_costs_tokens_needs_a_yes(shell: Shell, tmp_path: Path) -> None:
     assert any(one["verdict"] == "passed" for one in checks)
     assert not asked.exists()
     # On a terminal the person is asked, and told what it takes.
-    code, screen = typed(shell, "runtimes", "--check", "claude", until="[y/N]", **environ)
+    code, screen = type_in_terminal(shell, "runtimes", "--check", "claude", until="[y/N]", **environ)
     assert "takes up to 5 short turns of its model" in screen
     assert code == 130
     assert not asked.exists()

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from scout.daemon.start import Running, running, wait_ready
-from tests.cli.running import Shell, start_daemon, typed
+from scout.daemon.start import Running, find_running, wait_ready
+from tests.cli.running import Shell, start_daemon, type_in_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ class Web:
             session: dict[str, Any] = self.get(f"/v1/sessions/{listed[0]['id']}") if listed else {}
             return session if session.get("running") and session["pid"] else None
 
-        return soon(found)
+        return wait_for(found)
 
 
 def alive(pid: int) -> bool:
@@ -67,7 +67,7 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def soon(check: Callable[[], Any]) -> Any:
+def wait_for(check: Callable[[], Any]) -> Any:
     end = time.monotonic() + 20
     while not (found := check()):
         assert time.monotonic() < end, "it did not happen in time"
@@ -105,7 +105,7 @@ def test_an_agent_is_woken_interrupted_and_its_session_stopped(fresh: Shell) -> 
     pid = web.run_of("slow")["pid"]
     told = fresh.say("interrupt", "@slow", "--reason", "wrong branch")
     assert f"{flight} is cancelled: interrupted by" in told
-    soon(lambda: not alive(pid))
+    wait_for(lambda: not alive(pid))
     view = web.get(f"/v1/flights/{flight}")
     assert (view["state"], "wrong branch" in view["reason"]) == ("cancelled", True)
     shown = fresh.say("session", "stop", session)
@@ -165,16 +165,16 @@ def test_a_session_is_opened_in_a_terminal_and_given_back(fresh: Shell, tmp_path
     words = [sys.executable, str(script), "--foreground"]
     with subprocess.Popen(words, env=environ, stderr=subprocess.DEVNULL) as daemon:
         try:
-            soon(lambda: running(str(fresh.home)))
-            web = Web(fresh, soon(lambda: wait_ready(str(fresh.home), 1)))
+            wait_for(lambda: find_running(str(fresh.home)))
+            web = Web(fresh, wait_for(lambda: wait_ready(str(fresh.home), 1)))
             web.register("ken", "acp", [])
             first = web.ask("ken", "one")
-            soon(lambda: web.get(f"/v1/flights/{first}")["output"] == "one")
+            wait_for(lambda: web.get(f"/v1/flights/{first}")["output"] == "one")
             session = web.get("/v1/sessions?agent=@ken")["items"][0]["id"]
-            code, said = typed(
+            code, said = type_in_terminal(
                 fresh, "open", "@ken", until=f"it is native-{session}", then=lambda _: asks_meanwhile(web)
             )
-            assert (code, f"{session} is given back" in said) == (0, True)
+            assert (code, f"{session} was returned to Scout" in said) == (0, True)
             flight = web.get("/v1/flights?agent=@ken")["items"][0]["id"]
             assert web.get(f"/v1/flights/{flight}?wait=20")["output"] == "one two"
         finally:
@@ -184,6 +184,6 @@ def test_a_session_is_opened_in_a_terminal_and_given_back(fresh: Shell, tmp_path
 def asks_meanwhile(web: Web) -> None:
     """What is asked while it is open waits and says why; then its program ends."""
     flight = web.ask("ken", "two")
-    soon(lambda: "open in a terminal" in web.get(f"/v1/flights/{flight}")["reason"])
+    wait_for(lambda: "open in a terminal" in web.get(f"/v1/flights/{flight}")["reason"])
     terminal = web.get("/v1/sessions?agent=@ken")["items"][0]["terminal"]
     os.kill(terminal["pid"], signal.SIGINT)

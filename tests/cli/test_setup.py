@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.hosts.edit_files import FileChange, planned, write
+from scout.cli.hosts.edit_files import FileChange, plan_changes, write
 from scout.cli.hosts.hosts import HOSTS, HostProgram, TomlTable
 from scout.cli.hosts.jsonc import NotJson
 from tests.cli.running import Shell, a_shell, start_daemon
@@ -361,7 +361,7 @@ def test_the_whole_diff(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "config.toml").write_text("[features]\nx = true")
     (folder / "hooks.json").write_text('{"hooks": {"Stop": [{"hooks": []}]}}\n')
-    changes = planned(HOSTS["codex"], {"HOME": str(tmp_path)}, HostProgram(("/bin/scout",), {}))
+    changes = plan_changes(HOSTS["codex"], {"HOME": str(tmp_path)}, HostProgram(("/bin/scout",), {}))
     shown = "".join(change.diff() for change in changes).replace(str(tmp_path), "HOME")
     assert shown == re.sub(r"HOOK\((\w+), (\d+)\)", _hook, DIFF)
 

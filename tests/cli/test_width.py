@@ -62,7 +62,7 @@ def _fill(shell: Shell) -> None:
     assert "Traceback" not in done.stderr, done.stderr
 
 
-def _shown(shell: Shell, columns: int) -> list[str]:
+def _show_all(shell: Shell, columns: int) -> list[str]:
     """What a terminal of so many columns is sent by every list, in one process."""
     near, far = pty.openpty()
     fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -99,13 +99,13 @@ def test_no_list_is_wider_than_the_terminal(fresh: Shell) -> None:
     fresh.say("up")
     _fill(fresh)
     for columns in (80, 60):
-        lines = _shown(fresh, columns)
+        lines = _show_all(fresh, columns)
         assert len(lines) > 150
-        assert [line for line in lines if text.width(line) > columns and "scout " not in line] == []
+        assert [line for line in lines if text.measure_width(line) > columns and "scout " not in line] == []
     piped = fresh.say("flight", "list")
     assert " ".join(_LONG.split()) in piped  # nothing is cut in a pipe
     narrow = fresh.say("flight", "list", COLUMNS="70").splitlines()
-    assert max(map(text.width, narrow)) <= 70
+    assert max(map(text.measure_width, narrow)) <= 70
 
 
 # -- the parts --------------------------------------------------------------------------------------
@@ -116,13 +116,13 @@ def test_a_text_is_cut_by_what_it_takes_on_the_screen() -> None:
     assert text.cut("語語語", 4) == "語…"
     assert text.cut("abc", 3) == "abc"
     assert text.cut("abc", None) == "abc"
-    assert text.width(text.cut("e\u0301" * 9, 5)) == 5
+    assert text.measure_width(text.cut("e\u0301" * 9, 5)) == 5
 
 
 def test_ids_are_short_and_longer_where_they_would_be_the_same() -> None:
     one, two, other = "flt_01m7k485naef3a55", "flt_01m7k485nbef3a55", "flt_01m7k485nbef3b55"
-    assert text.short_id(one) == "flt_01m7k485na"
-    assert text.short_ids([one, two, other]) == {
+    assert text.shorten_id(one) == "flt_01m7k485na"
+    assert text.shorten_ids([one, two, other]) == {
         one: "flt_01m7k485na",
         two: "flt_01m7k485nbef3a",
         other: "flt_01m7k485nbef3b",
@@ -134,7 +134,7 @@ def test_the_last_column_gives_way_first_and_ids_never(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     rows = [["flt_01m7k485na", "@arc", "x" * 60], ["flt_01m7k485nb", "@a", None]]
-    text.out(text.table(("flight", "to", "asked"), rows))
+    text.out(text.format_table(("flight", "to", "asked"), rows))
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "FLIGHT          TO    ASKED",
@@ -150,11 +150,14 @@ def test_times_are_those_of_a_clock_here(monkeypatch: pytest.MonkeyPatch) -> Non
     time.tzset()
     try:
         now = 1_800_000_000.0  # 2027-01-15T08:00:00Z, which is 13:30 there
-        assert text.local_time("2027-01-15T07:00:00Z", now) == "12:30"
-        assert text.local_time("2027-01-14T07:00:00Z", now) == "Jan 14 12:30"
-        assert text.local_time("2026-12-31T07:00:00Z", now) == "2026 Dec 31 12:30"
-        assert text.local_time(None) == "-"
-        assert [text.age("2027-01-15T07:00:00Z", now), text.age("2027-01-15T08:00:00Z", now)] == [
+        assert text.format_local_time("2027-01-15T07:00:00Z", now) == "12:30"
+        assert text.format_local_time("2027-01-14T07:00:00Z", now) == "Jan 14 12:30"
+        assert text.format_local_time("2026-12-31T07:00:00Z", now) == "2026 Dec 31 12:30"
+        assert text.format_local_time(None) == "-"
+        assert [
+            text.format_age("2027-01-15T07:00:00Z", now),
+            text.format_age("2027-01-15T08:00:00Z", now),
+        ] == [
             "1h ago",
             "now",
         ]

@@ -26,7 +26,7 @@ from scout.protocol.work import AcceptWork, CreateWork
 from tests.cli.running import Shell
 
 
-async def _registered(scout: Scout, shell: Shell, name: str) -> str:
+async def _register(scout: Scout, shell: Shell, name: str) -> str:
     told = await scout.register(name, project_root=str(shell.project(name)), harness="echo")
     return told.minimal
 
@@ -35,7 +35,7 @@ def test_the_main_verbs(shell: Shell) -> None:
     async def main() -> None:
         async with Scout(home=shell.home) as scout:
             assert (await scout.whoami()).kind == "operator"
-            arc = await _registered(scout, shell, "arc")
+            arc = await _register(scout, shell, "arc")
             assert arc in [one.minimal for one in (await scout.who()).items]
             assert (await scout.show(arc)).definition_id == "arc"
             assert (await scout.resolve(arc)).minimal == arc
@@ -127,7 +127,7 @@ def test_the_log_is_followed(shell: Shell) -> None:
     async def main() -> None:
         async with Scout(home=shell.home) as scout:
             last = (await scout.call(ReadLog(newest=True, limit=1))).items[-1].seq
-            name = await _registered(scout, shell, "watched")
+            name = await _register(scout, shell, "watched")
             await scout.send(name, "seen")
             seen: list[int] = []
             async for event in scout.watch(Watch(after=last)):

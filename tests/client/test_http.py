@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.client.http import DaemonAddress, HttpResponse, Lost, exchange, quote, stream
+from scout.client.http import DaemonAddress, HttpResponse, Lost, exchange, open_stream, quote
 from scout.client.sse import SseEvent
 from tests.cli.sockets import listening
 
@@ -66,14 +66,14 @@ def test_a_stream_gives_its_events_as_they_come(short: Path) -> None:
         b"8\r\nid: 1\nda\r\n9\r\nta: {}\r\n\n\r\n0\r\n\r\n"
     )
     with listening(short, sent):
-        head, *events = stream(DaemonAddress(socket=str(short)), "/", {}, 5)
+        head, *events = open_stream(DaemonAddress(socket=str(short)), "/", {}, 5)
     assert isinstance(head, HttpResponse)
     assert [(one.id, one.data) for one in events if isinstance(one, SseEvent)] == [("1", "{}")]
 
 
 def test_a_refused_stream_has_its_whole_answer(short: Path) -> None:
     with listening(short, b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\n{}"):
-        (head,) = stream(DaemonAddress(socket=str(short)), "/", {}, 5)
+        (head,) = open_stream(DaemonAddress(socket=str(short)), "/", {}, 5)
     assert isinstance(head, HttpResponse)
     assert (head.status, head.body) == (403, b"{}")
 

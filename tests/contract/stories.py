@@ -53,7 +53,7 @@ from scout.model.session import (
     SessionState,
     end_session,
     lose_session,
-    ready_session,
+    mark_ready,
     resume_session,
 )
 from scout.model.waiting import WaitingKind, WaitingOn
@@ -63,11 +63,11 @@ from scout.model.work_item import (
     accept_work,
     cancel_work,
     hand_over_work,
-    progress_work,
     reopen_work,
     resume_work,
     start_work,
     submit_work,
+    update_progress,
     wait_work,
 )
 from tests.model.samples import (
@@ -180,7 +180,7 @@ stopped      -          -       -      -        -        -            -       - 
 SESSION = Story(
     lambda state: a_session(state=SessionState(state)),
     {
-        "ready": lambda one: ready_session(one, T1),
+        "ready": lambda one: mark_ready(one, T1),
         "end": lambda one: end_session(one, "it was closed", T1),
         "lose": lambda one: lose_session(one, "silent", T1),
         "resume": lambda one: resume_session(one, T1),
@@ -236,7 +236,7 @@ WORK = Story(
     lambda state: a_work_item(state=WorkState(state)),
     {
         "start": lambda one: start_work(one, T1),
-        "progress": lambda one: progress_work(one, Progress(done=1), T1),
+        "progress": lambda one: update_progress(one, Progress(done=1), T1),
         "wait": lambda one: wait_work(one, ON, CAROL, T1),
         "resume": lambda one: resume_work(one, T1),
         "submit": lambda one: submit_work(one, T1),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import decode, encode, plain, stored
+from scout.base.codec import decode, encode, encode_for_store, to_plain
 from scout.base.machine import Mutable
 from scout.base.refusal import Refused
 from scout.model import (
@@ -24,13 +24,13 @@ from scout.model import (
     token,
     work_item,
 )
-from scout.model.conversation import Message, channel_id, check_body, dm_id
+from scout.model.conversation import Message, check_body, derive_channel_id, derive_dm_id
 from scout.model.endpoint import EndpointState, is_online
 from scout.model.events.event_types import read_event
-from scout.model.events.talk import MessagePosted, message_of, posted
+from scout.model.events.talk import MessagePosted, build_post, read_message
 from scout.model.people import binding, schedule, user
 from scout.model.ref import Ref
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import MarkStale, Round, SweepSubject
 from tests.model.samples import (
     ALICE,
@@ -65,15 +65,22 @@ from tests.model.samples import (
 
 @pytest.mark.rows("R0-4")
 def test_the_id_of_a_dm_comes_from_its_two_members_alone() -> None:
-    assert dm_id("a", "b") == dm_id("b", "a") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
-    assert len({dm_id("a", "b"), dm_id("a", "c"), dm_id("ab", "")}) == 3
+    assert derive_dm_id("a", "b") == derive_dm_id("b", "a") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
+    assert len({derive_dm_id("a", "b"), derive_dm_id("a", "c"), derive_dm_id("ab", "")}) == 3
 
 
 @pytest.mark.rows("R0-5")
 def test_the_id_of_a_channel_comes_from_its_owner_and_name_alone() -> None:
-    assert channel_id("u1", "dev") == "cnv_2dtr69vz0zg70a02d8tcwggfg2"
+    assert derive_channel_id("u1", "dev") == "cnv_2dtr69vz0zg70a02d8tcwggfg2"
     assert (
-        len({channel_id("u1", "dev"), channel_id("u2", "dev"), channel_id("u1", "ops"), dm_id("u1", "dev")})
+        len(
+            {
+                derive_channel_id("u1", "dev"),
+                derive_channel_id("u2", "dev"),
+                derive_channel_id("u1", "ops"),
+                derive_dm_id("u1", "dev"),
+            }
+        )
         == 4
     )
 
@@ -106,11 +113,11 @@ def test_a_body_comes_back_byte_for_byte(body: str) -> None:
         time=T0,
         source=Ref.to(ALICE),
         target=Ref.to(CONVERSATION),
-        payload=posted(message),
+        payload=build_post(message),
     )
-    again = read_event(stored(event))
+    again = read_event(encode_for_store(event))
     assert isinstance(again, MessagePosted)
-    assert message_of(again).body.encode() == body.encode()
+    assert read_message(again).body.encode() == body.encode()
 
 
 @pytest.mark.rows("R0-67")
@@ -161,11 +168,11 @@ def test_a_process_that_the_broker_holds_needs_no_heartbeat() -> None:
     for state in (EndpointState.IDLE, EndpointState.WORKING):
         held = an_endpoint(state=state, held=True)
         assert is_online(held, later)
-        assert due_for(SweepSubject(record=held), Round(now=later, operator_id=OPERATOR)) is None
+        assert find_due_action(SweepSubject(record=held), Round(now=later, operator_id=OPERATOR)) is None
         silent = an_endpoint(state=state)
         assert not is_online(silent, later)
         assert isinstance(
-            due_for(SweepSubject(record=silent), Round(now=later, operator_id=OPERATOR)), MarkStale
+            find_due_action(SweepSubject(record=silent), Round(now=later, operator_id=OPERATOR)), MarkStale
         )
 
 
@@ -246,7 +253,7 @@ ENDS: dict[str, tuple[Mutable, Callable[[Any], Mutable], str, str]] = {
 @pytest.mark.parametrize("noun", ENDS)
 def test_what_ends_stays(noun: str) -> None:
     before, end, state, changes = ENDS[noun]
-    after = plain(end(before))
+    after = to_plain(end(before))
     assert after.get("lifecycle" if noun == "agent" else "state", "") == state
-    different = {name for name, value in plain(before).items() if after[name] != value}
+    different = {name for name, value in to_plain(before).items() if after[name] != value}
     assert different == {*changes.split(), "revision", "updatedAt"}

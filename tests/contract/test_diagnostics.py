@@ -15,7 +15,7 @@ from scout.base.refusal import (
     Remedy,
     WrongRevision,
     WrongState,
-    code_of,
+    get_code,
 )
 from scout.base.time import Time
 from scout.identity.branch import BirthBranch
@@ -37,7 +37,7 @@ from scout.model.problems.session import (
 from scout.model.session import SessionClass, SessionState, resume_session
 from scout.policy.limits import Limits, check_ask_rate, check_attachment, check_open_flights
 from scout.policy.registration import RegistrationWish, decide_registration
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from tests.model.samples import T0, T1, a_flight, a_session, an_ask
 from tests.policy.fleets import agent, fleet
 
@@ -51,18 +51,18 @@ def refusal(change: Any, *arguments: Any, **named: Any) -> Any:
 def commands(told: Diagnostic) -> list[str]:
     """The remedies as they can be pasted; each is an operation that exists."""
     assert [fault for remedy in told.remedies for fault in check_remedy(remedy)] == []
-    return [command_line(remedy) for remedy in told.remedies]
+    return [build_command_line(remedy) for remedy in told.remedies]
 
 
 @pytest.mark.rows("R3.5-1")
-@pytest.mark.parametrize("kind", ALL, ids=code_of)
+@pytest.mark.parametrize("kind", ALL, ids=get_code)
 def test_a_diagnostic_is_typed_data(kind: type[Diagnostic]) -> None:
-    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", code_of(kind))
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", get_code(kind))
     facts = [name for name in kind.__struct_fields__ if name not in {"candidates", "remedies"}]
     assert facts, "a code alone helps nobody"
     assert {"candidates", "remedies"} <= set(kind.__struct_fields__)
     with pytest.raises(Refused):
-        decode({"code": code_of(kind), **dict.fromkeys(facts, object)}, kind)
+        decode({"code": get_code(kind), **dict.fromkeys(facts, object)}, kind)
 
 
 @pytest.mark.rows("R3.5-1", "R3.5-3")
@@ -86,7 +86,7 @@ def test_it_is_shown_whole() -> None:
 
 
 @pytest.mark.rows("R3.5-3")
-@pytest.mark.parametrize("kind", ALL, ids=code_of)
+@pytest.mark.parametrize("kind", ALL, ids=get_code)
 def test_no_diagnostic_carries_text_of_its_own(kind: type[Diagnostic]) -> None:
     assert not {"message", "title", "detail", "description"} & set(kind.__struct_fields__)
     assert isinstance(vars(kind)["message"], property)
@@ -211,7 +211,7 @@ def test_a_conflict_says_what_would_be_taken_instead() -> None:
     error = complete_flight(a_flight(state=FlightState.RUNNING), " ", T1).error
     assert error is not None
     assert (error.code, a_flight().id in error.message) == ("empty_reply", True)
-    assert [command_line(one) for one in error.remedies] == [f"scout flight retry {a_flight().id}"]
+    assert [build_command_line(one) for one in error.remedies] == [f"scout flight retry {a_flight().id}"]
 
 
 @pytest.mark.rows("R3.5-27")

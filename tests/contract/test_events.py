@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import encode, stored
+from scout.base.codec import encode, encode_for_store
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.model.alias import AliasTarget
-from scout.model.endpoint import EndpointMove, EndpointState, heard_from, heartbeat_is_news, move_endpoint
+from scout.model.endpoint import EndpointMove, EndpointState, is_news, move_endpoint, record_heartbeat
 from scout.model.events.asks import Nudge
 from scout.model.events.envelope import Changed, Event, Metadata
-from scout.model.events.event_types import ALL, event_type, read_event
+from scout.model.events.event_types import ALL, get_event_type, read_event
 from scout.model.events.presence import Reached
-from scout.model.events.talk import MessagePosted, Opened, message_of, posted
+from scout.model.events.talk import MessagePosted, Opened, build_post, read_message
 from scout.model.ref import Ref
-from scout.model.schema import schema
-from scout.model.token import hash_of
+from scout.model.schema import build_model_schema
+from scout.model.token import hash_secret
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import resolve
 from tests.model.generate import wire_names
@@ -75,7 +75,7 @@ def read(written: dict[str, Any], *more: Any) -> Event:
     return read_event(json.dumps(written), *more)
 
 
-def changed(record: Any) -> Record:
+def build_changed(record: Any) -> Record:
     return Changed(record=record)
 
 
@@ -84,33 +84,37 @@ NUDGE = Nudge(holder_id=BOB, about=Ref.to(ident("wrk")), rule="work item in revi
 
 # family, what is in it, a payload, its events
 FAMILIES: list[tuple[str, Record, str]] = [
-    ("message", posted(a_message()), "posted"),
-    ("question", changed(a_question()), "created answered closed declined reopened"),
-    ("work_item", changed(a_work_item()), "created updated"),
+    ("message", build_post(a_message()), "posted"),
+    ("question", build_changed(a_question()), "created answered closed declined reopened"),
+    ("work_item", build_changed(a_work_item()), "created updated"),
     (
         "delivery",
-        changed(a_delivery()),
+        build_changed(a_delivery()),
         "requested leased woken acked nacked failed dead_lettered cancelled",
     ),
-    ("agent", changed(an_agent()), "registered updated sleeping retired revived"),
+    ("agent", build_changed(an_agent()), "registered updated sleeping retired revived"),
     ("agent", REACHED, "heartbeat online offline"),
-    ("ask", changed(an_ask()), "created"),
-    ("flight", changed(a_flight()), "queued started waiting resumed completed failed cancelled"),
-    ("endpoint", changed(an_endpoint()), "registered attaching waking ready lost failed stale stopped"),
-    ("session", changed(a_session()), "started ready ended lost resumed"),
+    ("ask", build_changed(an_ask()), "created"),
+    ("flight", build_changed(a_flight()), "queued started waiting resumed completed failed cancelled"),
+    ("endpoint", build_changed(an_endpoint()), "registered attaching waking ready lost failed stale stopped"),
+    ("session", build_changed(a_session()), "started ready ended lost resumed"),
     ("conversation", Opened(record=a_conversation(), members=(a_member(),)), "created"),
-    ("conversation", changed(a_conversation()), "policy"),
-    ("conversation", changed(a_member()), "member cursor"),
-    ("attention", changed(an_attention()), "created notified resolved denied answered expired dismissed"),
-    ("alias", changed(an_alias()), "created retargeted broken repaired removed"),
-    ("card", changed(a_card()), "created used expired revoked"),
-    ("binding", changed(a_binding()), "created closed"),
-    ("user", changed(a_user()), "created updated deleted"),
-    ("key", changed(a_key()), "linked freed"),
-    ("schedule", changed(a_schedule()), "created fired paused resumed ended"),
-    ("grant", changed(a_grant()), "created revoked expired"),
-    ("token", changed(a_token()), "created revoked expired"),
-    ("usage", changed(a_usage()), "reported"),
+    ("conversation", build_changed(a_conversation()), "policy"),
+    ("conversation", build_changed(a_member()), "member cursor"),
+    (
+        "attention",
+        build_changed(an_attention()),
+        "created notified resolved denied answered expired dismissed",
+    ),
+    ("alias", build_changed(an_alias()), "created retargeted broken repaired removed"),
+    ("card", build_changed(a_card()), "created used expired revoked"),
+    ("binding", build_changed(a_binding()), "created closed"),
+    ("user", build_changed(a_user()), "created updated deleted"),
+    ("key", build_changed(a_key()), "linked freed"),
+    ("schedule", build_changed(a_schedule()), "created fired paused resumed ended"),
+    ("grant", build_changed(a_grant()), "created revoked expired"),
+    ("token", build_changed(a_token()), "created revoked expired"),
+    ("usage", build_changed(a_usage()), "reported"),
     ("sweep", NUDGE, "nudged"),
 ]
 WRITTEN = [
@@ -125,22 +129,22 @@ WRITTEN = [
 @pytest.mark.parametrize(("kind", "payload"), WRITTEN)
 def test_each_event_of_a_family_can_be_written_and_read(kind: str, payload: Record) -> None:
     found = read(an_event(kind, payload))
-    assert (event_type(type(found)), found.v) == (kind, 1)
+    assert (get_event_type(type(found)), found.v) == (kind, 1)
     assert found.payload == payload
     assert json.loads(encode(found))["type"] == kind
 
 
 @pytest.mark.rows("R2.3-6")
 def test_a_question_has_no_other_events() -> None:
-    words = {event_type(kind).rpartition(".")[2] for kind in ALL if ".question." in event_type(kind)}
+    words = {get_event_type(kind).rpartition(".")[2] for kind in ALL if ".question." in get_event_type(kind)}
     assert words == {"created", "answered", "closed", "declined", "reopened"}
 
 
 @pytest.mark.rows("R2.3-2")
-@pytest.mark.parametrize("kind", ALL, ids=event_type)
+@pytest.mark.parametrize("kind", ALL, ids=get_event_type)
 def test_every_event_has_one_envelope(kind: Any) -> None:
     assert wire_names(kind) | {"type"} == ENVELOPE
-    assert set(schema()["$defs"][kind.__name__]["properties"]) == ENVELOPE
+    assert set(build_model_schema()["$defs"][kind.__name__]["properties"]) == ENVELOPE
 
 
 @pytest.mark.rows("R2.3-2", "R2.3-5")
@@ -151,9 +155,9 @@ def test_a_posted_message_is_text_and_kind_in_the_envelope() -> None:
         time=T0,
         source=Ref.to(ALICE),
         target=Ref.to(CONVERSATION),
-        payload=posted(a_message(body="Hello.\n")),
+        payload=build_post(a_message(body="Hello.\n")),
     )
-    expected = an_event("collab.message.posted", posted(a_message(body="Hello.\n")))
+    expected = an_event("collab.message.posted", build_post(a_message(body="Hello.\n")))
     assert json.loads(encode(event)) == expected
     assert expected["payload"] == {"messageId": MESSAGE, "text": "Hello.\n", "kind": "chat"}
 
@@ -161,7 +165,7 @@ def test_a_posted_message_is_text_and_kind_in_the_envelope() -> None:
 @pytest.mark.rows("R2.3-3")
 @pytest.mark.parametrize("end", ["source", "target"])
 def test_an_event_has_one_source_and_one_target(end: str) -> None:
-    written = an_event("collab.message.posted", posted(a_message()))
+    written = an_event("collab.message.posted", build_post(a_message()))
     assert getattr(read({**written, end: f"work:{ident('wrk')}"}), end) == f"work:{ident('wrk')}"
     several = [f"agent:{ALICE}", f"agent:{BOB}"]
     for wrong in (None, several, "", "@arc", ALICE, f"agent:{ident('wrk')}", f"agents:{ALICE}", "agent:arc"):
@@ -176,20 +180,20 @@ def test_an_event_has_one_source_and_one_target(end: str) -> None:
 # ----------------------------------------------------------------------------------------- versions
 
 
-def lifted_once(fields: dict[str, Any]) -> dict[str, Any]:
+def lift_once(fields: dict[str, Any]) -> dict[str, Any]:
     """Version 1 called the text `body`."""
     payload = dict(fields["payload"])
     payload["text"] = payload.pop("body")
     return {**fields, "payload": payload}
 
 
-def lifted_twice(fields: dict[str, Any]) -> dict[str, Any]:
+def lift_twice(fields: dict[str, Any]) -> dict[str, Any]:
     """Version 2 had no kind."""
     return {**fields, "payload": {**fields["payload"], "kind": "chat"}}
 
 
 POSTED = "collab.message.posted"
-LIFTS = {(POSTED, 1): lifted_once, (POSTED, 2): lifted_twice}
+LIFTS = {(POSTED, 1): lift_once, (POSTED, 2): lift_twice}
 
 
 @pytest.mark.rows("R2.3-4", "R0-84")
@@ -202,7 +206,7 @@ LIFTS = {(POSTED, 1): lifted_once, (POSTED, 2): lifted_twice}
     ],
 )
 def test_an_old_version_is_lifted_when_it_is_read(version: int, payload: dict[str, Any]) -> None:
-    old = {**an_event(POSTED, posted(a_message())), "v": version, "payload": payload}
+    old = {**an_event(POSTED, build_post(a_message())), "v": version, "payload": payload}
     text = json.dumps(old)
     found = read_event(text, LIFTS)
     assert isinstance(found, MessagePosted)
@@ -213,11 +217,11 @@ def test_an_old_version_is_lifted_when_it_is_read(version: int, payload: dict[st
 
 @pytest.mark.rows("R0-83", "R2.3-4")
 def test_a_version_belongs_to_one_type() -> None:
-    other = an_event("collab.message.redacted", changed(a_message()))
+    other = an_event("collab.message.redacted", build_changed(a_message()))
     assert read(other, LIFTS).v == 1, "another type of version 1 is not lifted"
     assert read({**other, "v": 5}, LIFTS).v == 5
     with pytest.raises(Refused):
-        read({**an_event(POSTED, posted(a_message())), "v": "1"})
+        read({**an_event(POSTED, build_post(a_message())), "v": "1"})
 
 
 # ----------------------------------------------------------------------------------------- contents
@@ -227,11 +231,11 @@ def test_a_version_belongs_to_one_type() -> None:
 def test_no_token_event_holds_the_secret() -> None:
     secret = "a-very-secret-word"
     for word in ("created", "revoked", "expired"):
-        event = read(an_event(f"collab.token.{word}", changed(a_token(hashed=hash_of(secret)))))
-        assert secret.encode() not in encode(event) + stored(event)
-        told = an_event(f"collab.token.{word}", changed(a_token()))
+        event = read(an_event(f"collab.token.{word}", build_changed(a_token(hashed=hash_secret(secret)))))
+        assert secret.encode() not in encode(event) + encode_for_store(event)
+        told = an_event(f"collab.token.{word}", build_changed(a_token()))
         told["payload"]["record"]["secret"] = secret
-        assert secret.encode() not in stored(read(told)), "there is no field that would keep it"
+        assert secret.encode() not in encode_for_store(read(told)), "there is no field that would keep it"
 
 
 @pytest.mark.rows("R2.3-18")
@@ -240,15 +244,15 @@ def test_a_heartbeat_is_written_when_reachability_changes_or_every_ten_minutes()
 
     def news(before: Any, seconds: float, written: Any = T0) -> bool:
         now = T0.plus(seconds)
-        return heartbeat_is_news(before, heard_from(before, now), now, written=written)
+        return is_news(before, record_heartbeat(before, now), now, written=written)
 
     assert news(idle, 1, written=None), "the first one"
     beats, last = [30 * n for n in range(1, 61)], 0  # half an hour of heartbeats
     heard, times = idle, list[int]()
     for second in beats:
         now = T0.plus(second)
-        after = heard_from(heard, now)
-        if heartbeat_is_news(heard, after, now, written=T0.plus(last)):
+        after = record_heartbeat(heard, now)
+        if is_news(heard, after, now, written=T0.plus(last)):
             times.append(second)
             last = second
         heard = after
@@ -262,10 +266,10 @@ def test_a_heartbeat_is_written_when_reachability_changes_or_every_ten_minutes()
 @pytest.mark.rows("R2.3-20")
 def test_metadata_says_who_was_named_and_what_is_answered() -> None:
     beside = {"mentions": ["@arc.main"], "targetAgents": [BOB], "inReplyTo": MESSAGE}
-    found = read(an_event(POSTED, posted(a_message()), metadata=beside))
+    found = read(an_event(POSTED, build_post(a_message()), metadata=beside))
     assert json.loads(encode(found))["metadata"] == beside
     assert isinstance(found, MessagePosted)
-    message = message_of(found)
+    message = read_message(found)
     assert (message.mentions, message.target_agents, message.in_reply_to) == (("@arc.main",), (BOB,), MESSAGE)
 
 
@@ -276,8 +280,8 @@ def test_metadata_says_what_an_address_meant() -> None:
     directory.add_alias(alias("boss", AliasTarget(agent_id=arc.id), revision=3))
     found = resolve("boss", directory, OUTSIDE, NOW)
     beside = Metadata(resolved=found.canonical, alias_id=found.alias_id, alias_revision=found.alias_revision)
-    event = read(an_event(POSTED, posted(a_message()), metadata=json.loads(encode(beside))))
-    assert json.loads(stored(event))["metadata"] == {
+    event = read(an_event(POSTED, build_post(a_message()), metadata=json.loads(encode(beside))))
+    assert json.loads(encode_for_store(event))["metadata"] == {
         "resolved": "@arc.main.harness:claude.node:mini",
         "aliasId": "als_boss",
         "aliasRevision": 3,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import BadRequest, Refused, WrongState
 from scout.base.time import Time
 from scout.model.ask import Ask
@@ -15,7 +15,7 @@ from scout.model.delivery import (
     DeliveryState,
     InspectResult,
     ack,
-    bounce_of,
+    build_bounce,
     cancel_delivery,
     dead_letter,
     expire,
@@ -43,7 +43,7 @@ from scout.model.flight import (
 from scout.model.noun import NOUNS
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import wait_work
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import Liveness, Round, SweepResume, SweepSubject
 from tests.model.generate import wire_names
 from tests.model.samples import (
@@ -70,7 +70,7 @@ RUNNING = a_flight(state=S.RUNNING)
 LEASED = lease(a_delivery(endpoint_id="ept_1", session_id="ses_1"), "d", T0)
 
 
-def refused(change: Any, *arguments: Any, **named: Any) -> Any:
+def expect_refusal(change: Any, *arguments: Any, **named: Any) -> Any:
     with pytest.raises(Refused) as caught:
         change(*arguments, **named)
     return caught.value.diagnostic
@@ -87,29 +87,29 @@ def refused(change: Any, *arguments: Any, **named: Any) -> Any:
     ids=lambda one: one.state,
 )
 def test_a_flights_first_result_wins(first: Flight) -> None:
-    before = plain(first)
+    before = to_plain(first)
     later = (
         (complete_flight, "another answer"),
         (fail_flight, FlightError(code="late", message="late")),
         (cancel_flight, "late"),
     )
     for change, what in later:
-        told = refused(change, first, what, T1)
+        told = expect_refusal(change, first, what, T1)
         assert isinstance(told, WrongState)
         assert (told.terminal, told.accepts) == (True, ())
     assert follow_delivery(first, dead_letter(LEASED, "no login", T1), T1) is first
-    assert plain(first) == before
+    assert to_plain(first) == before
 
 
 @pytest.mark.rows("R2.2-3")
 def test_so_does_every_other_nouns() -> None:
     denied = decide_attention(an_attention(), AttentionMove.DENY, OPERATOR, T0)
-    assert refused(decide_attention, denied, AttentionMove.APPROVE, ALICE, T1).terminal
+    assert expect_refusal(decide_attention, denied, AttentionMove.APPROVE, ALICE, T1).terminal
     assert (denied.state.value, denied.decided_by) == ("denied", OPERATOR)
-    assert refused(revoke_card, expire_card(a_card(), T0), T1).terminal
+    assert expect_refusal(revoke_card, expire_card(a_card(), T0), T1).terminal
     for over in (ack(LEASED, "d", T0), dead_letter(LEASED, "", T0), cancel_delivery(LEASED, "", T0)):
-        assert refused(dead_letter, over, "late", T1).terminal
-        assert refused(cancel_delivery, over, "late", T1).terminal
+        assert expect_refusal(dead_letter, over, "late", T1).terminal
+        assert expect_refusal(cancel_delivery, over, "late", T1).terminal
 
 
 @pytest.mark.rows("R2.2-16")
@@ -120,7 +120,7 @@ def test_a_phase_stands_beside_the_state() -> None:
         for phase in (P.WAKING, P.STEERING, P.CHECKING):
             noted = note_flight(a_flight(state=state), phase, T1)
             assert (noted.state, noted.phase) == (state, phase)
-    sent = plain(note_flight(RUNNING, P.STEERING, T1))
+    sent = to_plain(note_flight(RUNNING, P.STEERING, T1))
     assert (sent["state"], sent["phase"]) == ("running", "steering")
 
 
@@ -151,7 +151,7 @@ def test_after_the_last_attempt_the_sender_gets_it_back(problem: str | None) -> 
         )
         states.append(delivery.state.value)
     assert states == ["pending"] * 7 + ["dead_lettered"]
-    bounce = bounce_of(delivery, "@bob")
+    bounce = build_bounce(delivery, "@bob")
     assert (bounce.to, bounce.target, bounce.message_id) == (ALICE, BOB, MESSAGE)
     assert (bounce.delivery_id, bounce.attempts) == (delivery.id, 8)
     assert bounce.text == f"not delivered to @bob after 8 attempts: {delivery.problem}"
@@ -162,10 +162,10 @@ def test_nothing_waits_for_nobody() -> None:
     on = WaitingOn(kind=WaitingKind.ACTOR, ref=CAROL)
     for nobody in (None, ""):
         for change, flight in ((wait_flight, RUNNING), (hold_flight, a_flight())):
-            told = refused(change, flight, on, T1, next_move_owner_id=nobody)
+            told = expect_refusal(change, flight, on, T1, next_move_owner_id=nobody)
             assert isinstance(told, BadRequest)
             assert told.field == "nextMoveOwnerId"
-    assert refused(wait_work, a_work_item(), on, "", T1).field == "nextMoveOwnerId"
+    assert expect_refusal(wait_work, a_work_item(), on, "", T1).field == "nextMoveOwnerId"
     waiting = wait_flight(RUNNING, on, T1, next_move_owner_id=CAROL)
     assert (waiting.next_move_owner_id, waiting.waiting_on) == (CAROL, on)
     by_itself = wait_flight(RUNNING, WaitingOn(kind=WaitingKind.CONDITION, until=T1.plus(9)), T1)
@@ -241,20 +241,20 @@ def test_a_flight_is_completed_by_the_first_of_three(first: CompletedBy) -> None
     done = complete_flight(RUNNING, "first", T0, by=first)
     assert (done.state, done.output, done.completed_by) == (S.COMPLETED, "first", first)
     for second in CompletedBy:
-        assert isinstance(refused(complete_flight, done, "second", T1, by=second), WrongState)
+        assert isinstance(expect_refusal(complete_flight, done, "second", T1, by=second), WrongState)
 
 
 @pytest.mark.rows("R2.2-63")
 def test_a_quota_is_waited_out_and_never_fails() -> None:
     resets: Time = T1.plus(18_000)
     waiting = wait_flight(RUNNING, WaitingOn(kind=WaitingKind.QUOTA, ref="five hours", until=resets), T1)
-    sent = plain(waiting)
+    sent = to_plain(waiting)
     assert (sent["state"], sent["waitingOn"]["kind"]) == ("waiting", "quota")
     assert sent["waitingOn"]["until"] == sent["nextCheckAt"] == "2026-11-15T17:01:00.000Z"
     assert waiting.error is None
 
     def swept(now: Time, **more: Any) -> Any:
-        return due_for(SweepSubject(record=waiting, **more), Round(now=now, operator_id=OPERATOR))
+        return find_due_action(SweepSubject(record=waiting, **more), Round(now=now, operator_id=OPERATOR))
 
     assert swept(resets.plus(-1)) is None
     for late in (0, 90, 10**6):
@@ -277,7 +277,7 @@ def test_an_endpoint_says_nothing_of_a_task() -> None:
     assert not task & wire_names(Endpoint)
     idle = an_endpoint(state=EndpointState.IDLE)
     working = move_endpoint(idle, EndpointMove.CLAIM, T1)
-    changed = {name for name, value in plain(working).items() if plain(idle)[name] != value}
+    changed = {name for name, value in to_plain(working).items() if to_plain(idle)[name] != value}
     assert changed == {"state", "revision", "updatedAt"}
     # Whatever becomes of a flight, the endpoint that ran it is released by its own move.
     assert move_endpoint(working, EndpointMove.RELEASE, T1).state is EndpointState.IDLE
@@ -287,10 +287,10 @@ def test_an_endpoint_says_nothing_of_a_task() -> None:
 @pytest.mark.parametrize("was", ["registered", "attaching", "waking", "idle", "working"])
 def test_a_failed_endpoint_keeps_what_it_did(was: str) -> None:
     failed = move_endpoint(an_endpoint(state=EndpointState(was)), EndpointMove.FAIL, T1, reason="exit 1")
-    assert plain(failed)["failure"] == {"reason": "exit 1", "was": was}
+    assert to_plain(failed)["failure"] == {"reason": "exit 1", "was": was}
     lost = move_endpoint(an_endpoint(state=EndpointState(was)), EndpointMove.LOSE, T1, reason="silent")
     then = move_endpoint(lost, EndpointMove.FAIL, T1, reason="dead")
-    assert plain(then)["failure"] == {"reason": "dead", "was": was}
+    assert to_plain(then)["failure"] == {"reason": "dead", "was": was}
 
 
 @pytest.mark.rows("R2.2-78")
@@ -300,7 +300,7 @@ def test_attention_says_who_asks_how_risky_it_is_and_where_the_answer_goes() -> 
         risk=Risk.HIGH,
         return_path=ReturnPath(session_id=ident("ses"), request="req-7"),
     )
-    sent = plain(item)
+    sent = to_plain(item)
     assert (sent["source"], sent["risk"]) == (f"agent:{ALICE}", "high")
     assert [(one["move"], one["label"]) for one in sent["actions"]] == [
         ("approve", "Approve"),

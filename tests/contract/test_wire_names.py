@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import decode, plain
-from scout.base.ids import prefix_of
+from scout.base.codec import decode, to_plain
+from scout.base.ids import parse_prefix
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.model.agent import Agent, AgentConfig, PermissionProfile, WakePolicy
@@ -18,14 +18,14 @@ from scout.model.endpoint import (
     EndpointMove,
     EndpointState,
     Transport,
+    get_wake_policy,
     move_endpoint,
     update_endpoint,
-    wake_policy_of,
 )
 from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.question import Question
 from scout.model.session import Session
-from scout.model.status import AgentStatus, agent_status
+from scout.model.status import AgentStatus, get_status
 from scout.model.usage import Usage
 from scout.model.wire_names import from_wire, to_wire
 from scout.model.work_item import WorkItem
@@ -122,7 +122,7 @@ def test_a_name_is_sent_and_read(kind: type[Record], name: str, same: set[str], 
 )
 def test_two_names_of_one_thing_have_one_value(kind: type[Record], fields: dict[str, str]) -> None:
     with pytest.raises(Refused) as caught:
-        from_wire(kind, {**plain(SAMPLES[kind]), **fields})
+        from_wire(kind, {**to_plain(SAMPLES[kind]), **fields})
     assert isinstance(caught.value.diagnostic, BadRequest)
 
 
@@ -170,7 +170,7 @@ def test_the_workspace_id_is_the_project() -> None:
         return sent["workspaceId"]
 
     here = workspace("mini", "/src/arc", "/u1/agent/arc")
-    assert prefix_of(here) == "prj"
+    assert parse_prefix(here) == "prj"
     assert workspace("mini", "/src/arc", "/u1/agent/qa") == here
     assert len({here, workspace("maxi", "/src/arc", "/u1/agent/arc")}) == 2
     assert len({here, workspace("mini", "/src/hudson", "/u1/agent/arc")}) == 2
@@ -200,7 +200,7 @@ WAITING = a_flight(state=FlightState.WAITING)
 )
 def test_the_status_of_an_agent(state: str, flights: list[Any], attention: list[Any], status: str) -> None:
     endpoint = an_endpoint(state=EndpointState(state), last_seen=T0)
-    found = agent_status(an_agent(), [endpoint], T0, flights=flights, attention=attention)
+    found = get_status(an_agent(), [endpoint], T0, flights=flights, attention=attention)
     assert found.value == status
     words = {"online", "waking", "waiting", "needs_attention", "unreachable", "offline"}
     assert {known.value for known in AgentStatus} == words
@@ -233,7 +233,7 @@ def test_an_endpoint_has_these_fields() -> None:
 
 @pytest.mark.rows("R2.1-49")
 def test_the_transports() -> None:
-    stored = plain(an_endpoint())
+    stored = to_plain(an_endpoint())
     words = ["process", "socket", "acp", "tmux", "pull", "a2a", "mesh"]
     assert [decode({**stored, "transport": word}, Endpoint).transport.value for word in words] == words
     assert len(Transport) == len(words)
@@ -246,8 +246,8 @@ def test_the_transports() -> None:
 @pytest.mark.parametrize("agents", list(WakePolicy))
 def test_an_endpoints_wake_policy_comes_before_its_agents(agents: WakePolicy, own: WakePolicy) -> None:
     agent = an_agent(config=AgentConfig(wake_policy=agents))
-    assert wake_policy_of(agent, an_endpoint(wake_policy=own)) is own
-    assert wake_policy_of(agent, an_endpoint(wake_policy=None)) is agents
+    assert get_wake_policy(agent, an_endpoint(wake_policy=own)) is own
+    assert get_wake_policy(agent, an_endpoint(wake_policy=None)) is agents
 
 
 @pytest.mark.rows("R2.1-51")

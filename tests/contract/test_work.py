@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import decode, encode, plain
+from scout.base.codec import decode, encode, to_plain
 from scout.base.refusal import BadRequest, Refused
 from scout.model.flight import Flight, FlightError, cancel_flight, complete_flight, fail_flight, start_flight
 from scout.model.question import (
@@ -12,8 +12,8 @@ from scout.model.question import (
     answer_question,
     answer_with_work,
     close_question,
+    create_question,
     decline_question,
-    new_question,
     reopen_question,
 )
 from scout.model.waiting import WaitingKind, WaitingOn
@@ -23,14 +23,14 @@ from scout.model.work_item import (
     WorkItem,
     WorkState,
     accept_work,
+    create_work,
     follow_flight,
     hand_over_work,
-    new_work,
-    progress_work,
     reopen_work,
     resume_work,
     start_work,
     submit_work,
+    update_progress,
     wait_work,
 )
 from tests.contract.stories import WORK
@@ -40,7 +40,7 @@ S = WorkState
 ON = WaitingOn(kind=WaitingKind.ACTOR, ref=CAROL)
 
 
-def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
+def expect_refusal(change: Any, *arguments: Any, **named: Any) -> BadRequest:
     with pytest.raises(Refused) as caught:
         change(*arguments, **named)
     told = caught.value.diagnostic
@@ -50,10 +50,10 @@ def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
 
 @pytest.mark.rows("R2.1-16", "R2.1-19")
 def test_a_question_is_answered_without_work_and_has_no_progress() -> None:
-    question = new_question(ident("qst"), "Which port?", T0, asker_id=ALICE, responder_id=BOB)
+    question = create_question(ident("qst"), "Which port?", T0, asker_id=ALICE, responder_id=BOB)
     answered = answer_question(question, "7432", T1)
     assert (answered.answer, answered.work_item_id) == ("7432", None)
-    assert not {"progress", "percent", "steps", "done", "total"} & set(plain(answered))
+    assert not {"progress", "percent", "steps", "done", "total"} & set(to_plain(answered))
 
 
 @pytest.mark.rows("R2.1-17")
@@ -67,17 +67,17 @@ def test_an_answer_may_bring_its_work_item_with_it() -> None:
 
 @pytest.mark.rows("R2.1-20")
 def test_a_work_item_has_an_owner() -> None:
-    item = new_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB)
+    item = create_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB)
     assert decode(encode(item), WorkItem) == item
     assert item.owner_id == BOB
-    refused(new_work, ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id="")
+    expect_refusal(create_work, ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id="")
     with pytest.raises(Refused):
-        decode({**plain(item), "ownerId": None}, WorkItem)
+        decode({**to_plain(item), "ownerId": None}, WorkItem)
 
 
 @pytest.mark.rows("R2.2-29")
 def test_who_has_the_next_move_of_a_question() -> None:
-    question = new_question(ident("qst"), "Which port?", T0, asker_id=ALICE, responder_id=BOB)
+    question = create_question(ident("qst"), "Which port?", T0, asker_id=ALICE, responder_id=BOB)
     assert question.next_move_owner_id == BOB
     answered = answer_question(question, "7432", T1)
     assert answered.next_move_owner_id == ALICE
@@ -105,7 +105,7 @@ def test_handing_over_gives_another_owner() -> None:
         assert (handed.state.value, handed.owner_id, handed.next_move_owner_id) == (state, CAROL, CAROL)
     review = hand_over_work(submit_work(a_work_item(), T1), CAROL, T1)
     assert (review.owner_id, review.next_move_owner_id) == (CAROL, ALICE), "the reviewer's move stays there"
-    assert refused(hand_over_work, a_work_item(), "", T1).field == "ownerId"
+    assert expect_refusal(hand_over_work, a_work_item(), "", T1).field == "ownerId"
 
 
 @pytest.mark.rows("R2.2-70")
@@ -125,7 +125,10 @@ def test_acceptance_is_apart_from_the_state() -> None:
 @pytest.mark.rows("R2.2-71")
 def test_while_an_item_is_unsettled_one_owns_it_and_one_has_the_next_move() -> None:
     """Every item that up to six moves can make of a new one."""
-    front, seen = [new_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB)], set[WorkState]()
+    front, seen = (
+        [create_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB)],
+        set[WorkState](),
+    )
     for _ in range(6):
         after: dict[str, WorkItem] = {}
         for item in front:
@@ -147,7 +150,7 @@ def test_while_an_item_is_unsettled_one_owns_it_and_one_has_the_next_move() -> N
 @pytest.mark.parametrize("missing", ["owner_id", "requester_id"])
 def test_no_item_begins_without_its_people(missing: str) -> None:
     people = {"requester_id": ALICE, "owner_id": BOB, missing: ""}
-    refused(new_work, ident("wrk"), "Fix it", T0, **people)
+    expect_refusal(create_work, ident("wrk"), "Fix it", T0, **people)
 
 
 @pytest.mark.rows("R2.2-73")
@@ -164,10 +167,10 @@ def test_in_review_the_reviewer_has_the_next_move() -> None:
 @pytest.mark.rows("R2.2-74")
 def test_progress_is_steps_percent_and_words() -> None:
     told = decode({"done": 3, "total": 4, "summary": "almost"}, Progress)
-    item = progress_work(a_work_item(state=S.WORKING), told, T1)
-    assert plain(item)["progress"] == {"done": 3, "total": 4, "percent": 75.0, "summary": "almost"}
+    item = update_progress(a_work_item(state=S.WORKING), told, T1)
+    assert to_plain(item)["progress"] == {"done": 3, "total": 4, "percent": 75.0, "summary": "almost"}
     for wrong in (Progress(done=5, total=4), Progress(percent=101), Progress(done=-1)):
-        assert refused(progress_work, a_work_item(state=S.WORKING), wrong, T1).field == "progress"
+        assert expect_refusal(update_progress, a_work_item(state=S.WORKING), wrong, T1).field == "progress"
 
 
 RUNNING = start_flight(a_flight(), T0)
@@ -196,4 +199,4 @@ def test_an_item_follows_its_flight(state: str) -> None:
 def test_after_a_failure_the_requester_has_the_next_move() -> None:
     (item,) = follow_flight(a_work_item(), FAILED, T1)
     assert (item.owner_id, item.next_move_owner_id, item.reason) == (BOB, ALICE, "it broke")
-    assert plain(item)["waitingOn"] == {"kind": "actor", "ref": ALICE, "until": None}
+    assert to_plain(item)["waitingOn"] == {"kind": "actor", "ref": ALICE, "until": None}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.policy.limits import Rules
 from scout.settings.record import SETTINGS
 
@@ -77,8 +77,8 @@ def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
 def test_the_page_of_settings_is_the_record() -> None:
     page = (ROOT / "docs/settings.md").read_text()
     rows = re.findall(r"^\| `([\w.]+)` \| (\S+) \| ([\w ]+) \| (.+) \|$", page, re.MULTILINE)
-    expected = {key: row.written(row.default) or "none" for key, row in SETTINGS.items()}
-    assert dict(flat(plain(Rules()))).items() <= expected.items()
+    expected = {key: row.format(row.default) or "none" for key, row in SETTINGS.items()}
+    assert dict(flat(to_plain(Rules()))).items() <= expected.items()
     assert [(name, default) for name, default, _, _ in rows] == list(expected.items())
     units = {name: unit for name, _, unit, _ in rows}
     assert {name for name, unit in units.items() if unit == "seconds"} == {
@@ -92,10 +92,10 @@ def test_the_page_of_settings_is_the_record() -> None:
 
 # ------------------------------------------------------------------------------------------- names
 
-READERS = {"lex", "bare_branch", "parse_handle", "parse_dimensions"}
+READERS = {"lex", "read_bare_branch", "parse_handle", "parse_dimensions"}
 # The resolver asks the lexer; a fleet file's rows are structured fields; `scout parse` shows the lexer itself.
 MAY_READ = {
-    "policy/resolve.py": {"lex", "bare_branch", "parse_handle"},
+    "policy/resolve.py": {"lex", "read_bare_branch", "parse_handle"},
     "policy/fleet_file.py": {"parse_dimensions"},
     # Each asks which form a text has, before the resolver is asked what it means.
     "broker/operations/talk.py": {"lex"},
@@ -115,7 +115,7 @@ def outside_identity() -> dict[str, ast.Module]:
     return {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text()) for file in files}
 
 
-def compared_names(tree: ast.Module) -> list[str]:
+def find_compared_names(tree: ast.Module) -> list[str]:
     """Comparisons of a name's text; whether there is one at all (`is None`) is no comparison."""
     found: list[str] = []
     for one in ast.walk(tree):
@@ -142,11 +142,13 @@ def test_address_text_is_read_by_one_lexer_for_one_resolver() -> None:
 
 @pytest.mark.rows("R1.1-2")
 def test_no_module_outside_the_resolver_compares_names() -> None:
-    compared = {place: names for place, tree in outside_identity().items() if (names := compared_names(tree))}
+    compared = {
+        place: names for place, tree in outside_identity().items() if (names := find_compared_names(tree))
+    }
     # A reconciliation compares the names that several sources have for one agent.
     assert set(compared) <= {*(f"policy/{name}.py" for name in RESOLVER), "policy/tree/reconcile.py"}
-    assert compared_names(ast.parse("a.definition_id == b\nx if c.profile in d else y")) == [
+    assert find_compared_names(ast.parse("a.definition_id == b\nx if c.profile in d else y")) == [
         "definition_id",
         "profile",
     ]
-    assert compared_names(ast.parse("a.workspace is None")) == []
+    assert find_compared_names(ast.parse("a.workspace is None")) == []

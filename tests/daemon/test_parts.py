@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from scout.base.ids import prefix_of
+from scout.base.ids import parse_prefix
 from scout.base.refusal import Refused
 from scout.daemon import lock
 from scout.daemon.clock import SystemClock, SystemIds
-from scout.daemon.log_file import open_log, redacted
-from scout.daemon.port import holder_of, listen_tcp, listen_unix, url_of
-from scout.daemon.secret_file import node_key, operator_token
-from scout.daemon.unit import KINDS, unit_text
+from scout.daemon.log_file import open_log, redact
+from scout.daemon.port import find_holder, format_url, listen_tcp, listen_unix
+from scout.daemon.secret_file import read_node_key, read_operator_token
+from scout.daemon.unit import KINDS, build_unit
 from scout.model.problems.request import PortInUse
 
 
@@ -25,7 +25,7 @@ def test_ids_and_secrets_are_new_each_time() -> None:
     ids = SystemIds()
     found = [f"msg_{next(ids.series())}" for _ in range(5000)]
     assert found == sorted(set(found))
-    assert {prefix_of(one) for one in found} == {"msg"}
+    assert {parse_prefix(one) for one in found} == {"msg"}
     secrets = {ids.secret() for _ in range(100)}
     assert len(secrets) == 100
     assert all(secret.startswith("sct_") and len(secret) >= 40 for secret in secrets)
@@ -64,13 +64,13 @@ def test_a_lock_file_that_says_nothing_is_no_fault(tmp_path: Path, text: str) ->
 
 def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    assert operator_token(file, lambda: "sct_one") == "sct_one"
-    assert operator_token(file, lambda: "sct_two") == "sct_one"
+    assert read_operator_token(file, lambda: "sct_one") == "sct_one"
+    assert read_operator_token(file, lambda: "sct_two") == "sct_one"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text("")
-    assert operator_token(file, lambda: "sct_three") == "sct_three"
-    assert len(node_key(tmp_path / "node.key")) == 32
-    assert node_key(tmp_path / "node.key") == node_key(tmp_path / "node.key")
+    assert read_operator_token(file, lambda: "sct_three") == "sct_three"
+    assert len(read_node_key(tmp_path / "node.key")) == 32
+    assert read_node_key(tmp_path / "node.key") == read_node_key(tmp_path / "node.key")
     assert {one.name for one in tmp_path.iterdir()} == {"token", "node.key"}
 
 
@@ -104,7 +104,7 @@ def test_a_planted_secret_is_refused(tmp_path: Path, kind: str) -> None:
     other.chmod(0o600)
     plant(file, other)
     with pytest.raises(Refused) as refused:
-        operator_token(file, lambda: "sct_own")
+        read_operator_token(file, lambda: "sct_own")
     assert why in str(refused.value)
     (remedy,) = refused.value.diagnostic.remedies
     assert f"rm {file}" in (remedy.why or "")
@@ -117,7 +117,7 @@ def test_the_secret_of_another_user_is_refused(tmp_path: Path) -> None:
     file.chmod(0o600)
     os.chown(file, 65534, 65534)
     with pytest.raises(Refused, match="belongs to user 65534"):
-        operator_token(file, lambda: "sct_own")
+        read_operator_token(file, lambda: "sct_own")
 
 
 @pytest.mark.rows("R7-3")
@@ -143,7 +143,7 @@ def test_a_file_in_the_sockets_place_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.rows("R0-28")
 def test_port_0_is_any_port_and_the_real_one_is_told() -> None:
     with listen_tcp("127.0.0.1", 0) as one:
-        assert url_of(one) == f"http://127.0.0.1:{one.getsockname()[1]}"
+        assert format_url(one) == f"http://127.0.0.1:{one.getsockname()[1]}"
 
 
 @pytest.mark.rows("R0-30")
@@ -157,10 +157,10 @@ def test_a_taken_port_is_refused_with_its_holder() -> None:
 
 
 def test_where_nothing_is_known_of_processes_none_is_named(tmp_path: Path) -> None:
-    assert holder_of(1, tmp_path) == (None, "")
+    assert find_holder(1, tmp_path) == (None, "")
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "tcp").write_text("head\n0: 0100007F:0001 0:0 0A 0 0 0 0 0 77 1\n")
-    assert holder_of(1, tmp_path) == (None, "")
+    assert find_holder(1, tmp_path) == (None, "")
 
 
 @pytest.mark.rows("R7-20")
@@ -184,11 +184,11 @@ def test_no_credential_is_written_to_the_log(tmp_path: Path) -> None:
     assert "abc.def" not in text
     assert "0123456789" not in text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert redacted("nothing secret") == "nothing secret"
+    assert redact("nothing secret") == "nothing secret"
 
 
 def test_a_systemd_unit_starts_the_daemon_in_the_foreground() -> None:
-    text = unit_text("systemd", "/opt/my scout/python", {"SCOUT_HOME": "/data/100%", "PATH": "/a:/b"})
+    text = build_unit("systemd", "/opt/my scout/python", {"SCOUT_HOME": "/data/100%", "PATH": "/a:/b"})
     assert 'Environment="PATH=/a:/b"' in text
     assert "ExecStart='/opt/my scout/python' -m scout.daemon --foreground\n" in text
     assert 'Environment="SCOUT_HOME=/data/100%%"\n' in text
@@ -196,16 +196,16 @@ def test_a_systemd_unit_starts_the_daemon_in_the_foreground() -> None:
 
 
 def test_a_launchd_unit_is_a_property_list() -> None:
-    unit = plistlib.loads(unit_text("launchd", "/opt/python", {"SCOUT_HOME": "/data/<a&b>"}).encode())
+    unit = plistlib.loads(build_unit("launchd", "/opt/python", {"SCOUT_HOME": "/data/<a&b>"}).encode())
     assert unit["ProgramArguments"] == ["/opt/python", "-m", "scout.daemon", "--foreground"]
     assert unit["EnvironmentVariables"] == {"SCOUT_HOME": "/data/<a&b>"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_unit_names_no_folder_unless_one_was_named(kind: str) -> None:
-    assert "SCOUT_HOME" not in unit_text(kind, "python", {})
+    assert "SCOUT_HOME" not in build_unit(kind, "python", {})
 
 
 def test_another_kind_of_unit_is_refused() -> None:
     with pytest.raises(Refused, match="systemd and launchd"):
-        unit_text("upstart", "python", {})
+        build_unit("upstart", "python", {})

@@ -45,12 +45,12 @@ def test_the_daemon_says_where_it_really_is(tmp_path: Path) -> None:
         assert one.call("GET", "/v1/status", unix=True).json == facts
         assert list(facts) == ["url", "socket", "pid", "version", "node", "home"]
         assert facts["home"] == str(one.home)
-        found = start.running(str(one.home))
+        found = start.find_running(str(one.home))
         assert found is not None
         assert found.facts() == facts
         assert stat.S_IMODE(Path(one.running.socket).stat().st_mode) == 0o600
         assert stat.S_IMODE(Path(one.running.socket).parent.stat().st_mode) == 0o700
-    assert start.running(str(one.home)) is None
+    assert start.find_running(str(one.home)) is None
     assert not Path(one.running.socket).exists()
 
 
@@ -88,7 +88,7 @@ def test_a_killed_daemon_leaves_nothing_in_the_way(tmp_path: Path) -> None:
         os.kill(one.running.pid, signal.SIGKILL)
         os.waitpid(one.running.pid, 0)
         assert Path(one.running.socket).exists()
-        assert start.running(str(home)) is None
+        assert start.find_running(str(home)) is None
     with daemon(home) as two:
         assert two.token == token
         assert [
@@ -108,7 +108,7 @@ def test_a_taken_port_names_its_holder(tmp_path: Path) -> None:
     assert problem["process"] == Path("/proc/self/comm").read_text().strip()
     assert problem["remedies"][0]["command"].startswith("scout config set port ")
     assert refused.value.exit_code == 9
-    assert start.running(str(home)) is None
+    assert start.find_running(str(home)) is None
 
 
 @pytest.mark.rows("R0-26")

@@ -44,10 +44,10 @@ def apply(block: Block, tree: Path) -> None:
         file.write_text(f"{block.text}\n")
         return
     lines = file.read_text("utf-8").splitlines()
-    file.write_text("\n".join(placed(lines, block.text, step["after"], step["old"])) + "\n", "utf-8")
+    file.write_text("\n".join(place_text(lines, block.text, step["after"], step["old"])) + "\n", "utf-8")
 
 
-def placed(lines: list[str], text: str, after: str | None, old: str | None) -> list[str]:
+def place_text(lines: list[str], text: str, after: str | None, old: str | None) -> list[str]:
     """The lines with the text in its place."""
     if after is None and old is None:
         return [*lines, "", "", text]

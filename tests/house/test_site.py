@@ -61,18 +61,18 @@ def test_a_dead_link_and_a_dead_anchor_are_found(tmp_path: Path) -> None:
 # -- the site --------------------------------------------------------------------------------------------
 
 
-def listed(nav: list[dict[str, Any]]) -> Iterator[str]:
+def list_pages(nav: list[dict[str, Any]]) -> Iterator[str]:
     """The pages of a navigation: each row is a title with a page, or with rows of its own."""
     for row in nav:
         for below in row.values():
-            yield from [below] if isinstance(below, str) else listed(below)
+            yield from [below] if isinstance(below, str) else list_pages(below)
 
 
 def test_the_navigation_has_every_page() -> None:
     project = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     decisions = {page for page in pages if page.startswith("decisions/0")}  # reached from their index
-    assert sorted(listed(project["nav"])) == sorted(pages - decisions)
+    assert sorted(list_pages(project["nav"])) == sorted(pages - decisions)
 
 
 class _Fetched(HTMLParser):
@@ -90,7 +90,7 @@ class _Fetched(HTMLParser):
             self.found.append(str(given["href"]))
 
 
-def fetched(page: Path) -> list[str]:
+def list_fetched(page: Path) -> list[str]:
     parser = _Fetched()
     parser.feed(page.read_text("utf-8"))
     return parser.found
@@ -120,7 +120,10 @@ def test_the_site_builds_and_fetches_nothing_from_elsewhere(copy: Path) -> None:
     expected = {str(page.relative_to(copy / "docs")) for page in (copy / "docs").rglob("*.md")}
     assert {name.replace("README", "index") for name in expected} <= built
     outside = {
-        target for page in site.rglob("*.html") for target in fetched(page) if re.match(r"(\w+:)?//", target)
+        target
+        for page in site.rglob("*.html")
+        for target in list_fetched(page)
+        if re.match(r"(\w+:)?//", target)
     }
     assert outside == set()
 

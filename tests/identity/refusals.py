@@ -11,28 +11,30 @@ from scout.identity.problem import MalformedAddress
 NO_READING = ("explain",)
 
 
-def refused(function: Callable[..., object], *arguments: object, **named: object) -> Diagnostic:
+def expect_refusal(function: Callable[..., object], *arguments: object, **named: object) -> Diagnostic:
     """The diagnostic of a call that must be refused."""
     with pytest.raises(Refused) as caught:
         function(*arguments, **named)
     return caught.value.diagnostic
 
 
-def malformed(function: Callable[..., object], *arguments: object, **named: object) -> MalformedAddress:
+def expect_malformed(
+    function: Callable[..., object], *arguments: object, **named: object
+) -> MalformedAddress:
     """The diagnostic of a call that must be refused as malformed."""
-    found = refused(function, *arguments, **named)
+    found = expect_refusal(function, *arguments, **named)
     assert isinstance(found, MalformedAddress)
     assert found.code == "malformed_address"
     return found
 
 
-def offered(diagnostic: Diagnostic) -> tuple[str, ...]:
+def list_offered(diagnostic: Diagnostic) -> tuple[str, ...]:
     """The texts to write instead, in order; an operation that takes none stands for itself."""
     return tuple(
         text for remedy in diagnostic.remedies for text in remedy.parameters.get("texts", [remedy.operation])
     )
 
 
-def told(diagnostic: MalformedAddress) -> tuple[int, str, str, tuple[str, ...]]:
+def describe(diagnostic: MalformedAddress) -> tuple[int, str, str, tuple[str, ...]]:
     """Everything a malformed address says."""
-    return diagnostic.position, diagnostic.problem, diagnostic.expected, offered(diagnostic)
+    return diagnostic.position, diagnostic.problem, diagnostic.expected, list_offered(diagnostic)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.identity.address import MAX_LENGTH, QUALIFIERS, Address
-from tests.identity.refusals import NO_READING, malformed, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 FULL = Address(definition_id="d", workspace_qualifier="w", profile="p", harness="h", model="m", node="n")
 
@@ -38,9 +38,9 @@ def test_the_six_dimensions_on_the_wire() -> None:
         "model": "m",
         "node": "n",
     }
-    assert plain(FULL) == sent
-    assert list(plain(FULL)) == list(sent)
-    assert plain(Address(definition_id="d")) == {"definitionId": "d"}
+    assert to_plain(FULL) == sent
+    assert list(to_plain(FULL)) == list(sent)
+    assert to_plain(Address(definition_id="d")) == {"definitionId": "d"}
     assert decode(sent, Address) == FULL
 
 
@@ -48,7 +48,7 @@ def test_the_six_dimensions_on_the_wire() -> None:
 @pytest.mark.parametrize("value", ["", "A", "a.b", "-a", "a--b", "a b", "é"])
 def test_a_dimension_must_be_folded(dimension: str, value: str) -> None:
     values = {"definition_id": "x", dimension: value}
-    assert told(malformed(Address, **values)) == (
+    assert describe(expect_malformed(Address, **values)) == (
         0,
         f"{dimension} '{value}' is not folded",
         "a-z, 0-9 and single '-'",
@@ -57,7 +57,7 @@ def test_a_dimension_must_be_folded(dimension: str, value: str) -> None:
 
 
 def test_a_long_value_is_cut_in_the_words() -> None:
-    found = malformed(Address, definition_id="A" * 70)
+    found = expect_malformed(Address, definition_id="A" * 70)
     assert found.problem == f"definition_id '{'A' * 60}' is not folded"
     assert found.text == "A" * 70
 
@@ -65,7 +65,7 @@ def test_a_long_value_is_cut_in_the_words() -> None:
 def test_canonical_text_is_never_longer_than_what_may_be_typed() -> None:
     assert MAX_LENGTH == 1024
     assert len(Address(definition_id="a" * 1023).canonical) == 1024
-    assert told(malformed(Address, definition_id="a" * 1024)) == (
+    assert describe(expect_malformed(Address, definition_id="a" * 1024)) == (
         1024,
         "too much text",
         "at most 1024 characters",
@@ -73,7 +73,7 @@ def test_canonical_text_is_never_longer_than_what_may_be_typed() -> None:
     )
     fits = Address(definition_id="a" * 1009, harness="codex")
     assert len(fits.canonical) == 1024
-    assert malformed(Address, definition_id="a" * 1010, harness="codex").text == "@" + "a" * 199
+    assert expect_malformed(Address, definition_id="a" * 1010, harness="codex").text == "@" + "a" * 199
 
 
 def test_a_bare_address_has_only_its_definition() -> None:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Remedy
 from scout.identity.branch import DEPTH_CAP, MAX_SLUG, BirthBranch, check_ref, check_slug
 from scout.identity.problem import DepthCap, ReservedName
 from scout.identity.reserved import RESERVED
-from tests.identity.refusals import NO_READING, malformed, refused, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed, expect_refusal
 
 ROOTS = ["main", "release-1.2", "feature/x", "v1.2.3", "a/b.c/d"]
 
@@ -47,7 +47,7 @@ def test_a_birth_branch_cannot_be_changed() -> None:
     branch = BirthBranch.parse(b"main.a", b"main")
     with pytest.raises(AttributeError):
         branch.text = "main.b"  # pyright: ignore[reportAttributeAccessIssue] (that is the point)
-    assert plain(branch) == {"root": "main", "text": "main.a"}
+    assert to_plain(branch) == {"root": "main", "text": "main.a"}
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,19 @@ def test_a_birth_branch_cannot_be_changed() -> None:
     ],
 )
 def test_a_branch_outside_the_root(text: str, readings: list[str]) -> None:
-    found = malformed(BirthBranch.parse, text, "main")
-    assert told(found) == (0, "a branch outside 'main'", "main or main.SLUG", tuple(readings) or NO_READING)
+    found = expect_malformed(BirthBranch.parse, text, "main")
+    assert describe(found) == (
+        0,
+        "a branch outside 'main'",
+        "main or main.SLUG",
+        tuple(readings) or NO_READING,
+    )
     assert found.text == text[:200]
     assert found.remedies[0].why == ("as a handle" if readings else "the forms of an address")
 
 
 def test_a_long_root_is_cut_in_the_words() -> None:
-    found = malformed(BirthBranch.parse, "x", "r" * 70)
+    found = expect_malformed(BirthBranch.parse, "x", "r" * 70)
     cut = "r" * 60
     assert (found.problem, found.expected) == (f"a branch outside '{cut}'", f"{cut} or {cut}.SLUG")
 
@@ -111,9 +116,9 @@ GIT_REFUSES = [
 @pytest.mark.parametrize(("text", "position", "problem"), GIT_REFUSES)
 def test_a_branch_that_git_refuses(text: str, position: int, problem: str) -> None:
     expected = (position, problem, "a branch name that git accepts", NO_READING)
-    assert told(malformed(check_ref, text)) == expected
-    assert told(malformed(BirthBranch.parse, text, "main")) == expected
-    assert told(malformed(BirthBranch.parse, "main", text)) == expected
+    assert describe(expect_malformed(check_ref, text)) == expected
+    assert describe(expect_malformed(BirthBranch.parse, text, "main")) == expected
+    assert describe(expect_malformed(BirthBranch.parse, "main", text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -154,9 +159,9 @@ def test_good_slugs(slug: str) -> None:
     ],
 )
 def test_bad_slugs_come_with_their_folded_proposal(slug: str, position: int, readings: list[str]) -> None:
-    found = malformed(check_slug, slug)
+    found = expect_malformed(check_slug, slug)
     problem = f"the slug '{slug[:60]}'"
-    assert told(found) == (position, problem, "a-z, 0-9 and '-', 1 to 50", tuple(readings) or NO_READING)
+    assert describe(found) == (position, problem, "a-z, 0-9 and '-', 1 to 50", tuple(readings) or NO_READING)
     assert found.text == slug
     for reading in readings:
         assert check_slug(reading) == reading
@@ -166,10 +171,10 @@ def test_bad_slugs_come_with_their_folded_proposal(slug: str, position: int, rea
 @pytest.mark.rows("R1.2-55", "R1.5-9")
 @pytest.mark.parametrize("word", RESERVED)
 def test_a_reserved_word_is_no_slug(word: str) -> None:
-    found = refused(check_slug, word)
+    found = expect_refusal(check_slug, word)
     assert isinstance(found, ReservedName)
     assert found.word == word
-    assert isinstance(refused(BirthBranch.parse("main", "main").child, word), ReservedName)
+    assert isinstance(expect_refusal(BirthBranch.parse("main", "main").child, word), ReservedName)
 
 
 def test_the_limits() -> None:
@@ -192,12 +197,12 @@ def spawn(why: str, slug: str, under: str, **more: str) -> Remedy:
 )
 def test_the_depth_cap(text: str, cap: int, above: str) -> None:
     branch = BirthBranch.parse(text, "main")
-    found = refused(branch.child, "x", cap)
+    found = expect_refusal(branch.child, "x", cap)
     assert isinstance(found, DepthCap)
     assert (found.branch, found.depth, found.cap) == (text, branch.depth, cap)
     assert found.remedies == (
-        spawn("a worker has no branch of its own", slug="x", under=text, role="worker"),
-        spawn("the lowest agent that may", slug="x", under=above),
+        spawn("a worker needs no separate branch", slug="x", under=text, role="worker"),
+        spawn("the deepest agent that can have children", slug="x", under=above),
     )
     assert BirthBranch.parse(above, "main").child("x", cap).depth == cap
 
@@ -205,24 +210,24 @@ def test_the_depth_cap(text: str, cap: int, above: str) -> None:
 @pytest.mark.rows("R1.5-15")
 def test_the_cap_is_2_unless_given() -> None:
     branch = BirthBranch.parse("main", "main").child("a").child("b")
-    assert isinstance(refused(branch.child, "c"), DepthCap)
+    assert isinstance(expect_refusal(branch.child, "c"), DepthCap)
     assert branch.child("c", 3).text == "main.a.b.c"
     assert branch.child("c", cap=3).child("d", cap=4).depth == 4
 
 
 def test_with_a_cap_of_0_only_workers_are_left() -> None:
-    found = refused(BirthBranch.parse("main", "main").child, "x", 0)
+    found = expect_refusal(BirthBranch.parse("main", "main").child, "x", 0)
     assert found.remedies == (
-        spawn("a worker has no branch of its own", slug="x", under="main", role="worker"),
+        spawn("a worker needs no separate branch", slug="x", under="main", role="worker"),
     )
 
 
 def test_a_bad_slug_is_told_before_the_cap() -> None:
-    assert malformed(BirthBranch.parse("main.a.b", "main").child, "X y").problem == "the slug 'X y'"
+    assert expect_malformed(BirthBranch.parse("main.a.b", "main").child, "X y").problem == "the slug 'X y'"
 
 
 @pytest.mark.parametrize("value", [None, 5, b"\xff", ["main"]])
 def test_what_is_no_text_is_refused(value: object) -> None:
-    assert malformed(BirthBranch.parse, value, "main").expected in ("text", "UTF-8 text")
-    assert malformed(BirthBranch.parse, "main", value).expected in ("text", "UTF-8 text")
-    assert malformed(check_slug, value).expected in ("text", "UTF-8 text")
+    assert expect_malformed(BirthBranch.parse, value, "main").expected in ("text", "UTF-8 text")
+    assert expect_malformed(BirthBranch.parse, "main", value).expected in ("text", "UTF-8 text")
+    assert expect_malformed(check_slug, value).expected in ("text", "UTF-8 text")

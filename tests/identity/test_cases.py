@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import plain
-from scout.identity.address import segment
+from scout.base.codec import to_plain
+from scout.identity.address import fold_segment
 from scout.identity.branch import BirthBranch
 from scout.identity.lexer import lex
 from scout.identity.mention import Mention, find_mentions
 from scout.identity.name import BranchName, HandleName, PathName
-from tests.identity.refusals import refused
+from tests.identity.refusals import expect_refusal
 
 Case = dict[str, Any]
 
@@ -33,14 +33,14 @@ def test_every_case_is_run() -> None:
 @cases("parse")
 def test_parse(case: Case) -> None:
     if "error" in case:
-        diagnostic = refused(lex, case["in"])
+        diagnostic = expect_refusal(lex, case["in"])
         assert diagnostic.code == case["error"]
         assert diagnostic.remedies
         return
     name = lex(case["in"])
-    told: Case = {"form": plain(name)["form"], "canonical": name.canonical}
+    told: Case = {"form": to_plain(name)["form"], "canonical": name.canonical}
     if isinstance(name, HandleName):
-        told["dimensions"] = plain(name.address)
+        told["dimensions"] = to_plain(name.address)
     if isinstance(name, PathName):
         path = name.path
         told |= {"kind": path.kind, "modelRole": path.model_role, "userId": path.user}
@@ -60,7 +60,7 @@ def test_branch(case: Case) -> None:
 
 @cases("segment")
 def test_segment(case: Case) -> None:
-    assert segment(case["in"]) == case["out"]
+    assert fold_segment(case["in"]) == case["out"]
 
 
 @cases("mentions")

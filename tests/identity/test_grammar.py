@@ -5,9 +5,9 @@ import pytest
 from scout.base.refusal import Refused
 from scout.identity.address import QUALIFIERS, Address
 from scout.identity.grammar import check_characters, parse_dimensions, parse_handle
-from scout.identity.problem import instead
+from scout.identity.problem import suggest
 from scout.identity.reserved import KEYS, RESERVED
-from tests.identity.refusals import NO_READING, malformed, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 KEY_LIST = "one of workspace, branch, worktree, profile, persona, harness, runtime, model, node, host"
 SHORTHANDS = "#harness, then ?model, at the end"
@@ -15,8 +15,8 @@ QUOTES = "quotes around a whole value"
 
 
 def expect(text: str, position: int, problem: str, expected: str, *readings: str) -> None:
-    found = malformed(parse_handle, text)
-    assert told(found) == (position, problem, expected, readings or NO_READING)
+    found = expect_malformed(parse_handle, text)
+    assert describe(found) == (position, problem, expected, readings or NO_READING)
     assert found.text == text[:200]
 
 
@@ -242,9 +242,9 @@ def test_white_space(text: str, position: int, readings: list[str]) -> None:
     ],
 )
 def test_control_and_invisible_characters(text: str, position: int, number: str, readings: list[str]) -> None:
-    found = malformed(parse_handle, text)
+    found = expect_malformed(parse_handle, text)
     problem = f"the invisible character U+{number}"
-    assert told(found) == (position, problem, "visible characters", tuple(readings) or NO_READING)
+    assert describe(found) == (position, problem, "visible characters", tuple(readings) or NO_READING)
 
 
 @pytest.mark.rows("R1.2-13")
@@ -481,12 +481,12 @@ def test_shorthands_in_a_wrong_place_show_the_long_form(
     ],
 )
 def test_a_part_that_folds_to_nothing(text: str, position: int, value: str) -> None:
-    expect(text, position, f"nothing left of '{value}'", "a letter or a digit")
+    expect(text, position, f"no letter or digit in '{value}'", "a letter or a digit")
 
 
 def test_the_remedies_say_why() -> None:
-    remedy = malformed(parse_handle, "@x..main").remedies[0]
-    assert remedy == instead("@x.main", "a reading that works")
+    remedy = expect_malformed(parse_handle, "@x..main").remedies[0]
+    assert remedy == suggest("@x.main", "a valid spelling")
     assert remedy.operation == "parse"
 
 
@@ -506,15 +506,15 @@ def test_good_characters_pass() -> None:
 
 
 def test_bad_characters_are_told_with_the_remedy_of_the_caller() -> None:
-    remedy = instead("channel:a-b", "the folded name")
-    assert told(malformed(check_characters, "channel:a b", remedy)) == (
+    remedy = suggest("channel:a-b", "the folded name")
+    assert describe(expect_malformed(check_characters, "channel:a b", remedy)) == (
         9,
         "a space",
         "a name without spaces",
         ("channel:a-b",),
     )
-    assert told(malformed(check_characters, "a b"))[3] == ("@a-b",)
-    assert told(malformed(check_characters, ""))[:3] == (0, "nothing", "an address such as @name")
+    assert describe(expect_malformed(check_characters, "a b"))[3] == ("@a-b",)
+    assert describe(expect_malformed(check_characters, ""))[:3] == (0, "nothing", "an address such as @name")
 
 
 # -------------------------------------------------------------------------------- structured input
@@ -567,17 +567,17 @@ EACH_ONCE = (
             "'harnessType' twice",
             EACH_ONCE,
         ),
-        ({"definitionId": "日本"}, "日本", "nothing left of definitionId", "a letter or a digit"),
-        ({"definitionId": "a", "node": " "}, " ", "nothing left of node", "a letter or a digit"),
+        ({"definitionId": "日本"}, "日本", "no letter or digit in definitionId", "a letter or a digit"),
+        ({"definitionId": "a", "node": " "}, " ", "no letter or digit in node", "a letter or a digit"),
         ({"definitionId": 5}, "", "a value of type int", "text"),
         ({"definitionId": "a", "model": ["x"]}, "", "a value of type list", "text"),
     ],
 )
 def test_a_bad_dimension(fields: dict[str, object], text: str, problem: str, expected: str) -> None:
-    found = malformed(parse_dimensions, fields)
-    assert told(found) == (0, problem, expected, NO_READING)
+    found = expect_malformed(parse_dimensions, fields)
+    assert describe(found) == (0, problem, expected, NO_READING)
     assert found.text == text
 
 
 def test_structured_input_may_not_grow_past_what_can_be_typed() -> None:
-    assert malformed(parse_dimensions, {"definitionId": "a" * 2000}).problem == "too much text"
+    assert expect_malformed(parse_dimensions, {"definitionId": "a" * 2000}).problem == "too much text"

@@ -37,7 +37,7 @@ def only(agent: LegacyAgent) -> Converted:
     return found.converted[0]
 
 
-def rejected(*agents: LegacyAgent) -> Rejected:
+def convert_rejected(*agents: LegacyAgent) -> Rejected:
     found = convert(agents, KEYS)
     assert len(found.rejected) == 1
     assert (found.duplicates, found.deferred) == ((), ())
@@ -143,7 +143,7 @@ def test_a_user_is_found_through_its_connector_key(fields: dict[str, Any], path:
     ],
 )
 def test_a_user_that_nobody_is(fields: dict[str, Any], reason: str) -> None:
-    assert rejected(old("x", "user", **fields)) == Rejected(id="x", reason=reason, code="bad_request")
+    assert convert_rejected(old("x", "user", **fields)) == Rejected(id="x", reason=reason, code="bad_request")
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,12 @@ def test_names_that_are_no_segments_are_folded(agent: LegacyAgent, path: str) ->
         ),
         (
             old("x", "permanent", name="memory"),
-            "found the reserved word 'memory' at character 10; expected a name that is no path word",
+            "found the reserved word 'memory' at character 10; expected a name that is not a path word",
             "malformed_address",
         ),
         (
             old("x", "permanent", name="日本"),
-            "found nothing is left of the name at character 0; expected a letter or a digit",
+            "found no letter or digit in the name at character 0; expected a letter or a digit",
             "malformed_address",
         ),
         (old("x", "permanent"), "expected a text (at name)", "bad_request"),
@@ -203,7 +203,7 @@ def test_names_that_are_no_segments_are_folded(agent: LegacyAgent, path: str) ->
     ],
 )
 def test_what_cannot_be_converted_is_reported(agent: LegacyAgent, reason: str, code: str) -> None:
-    assert rejected(agent) == Rejected(id="x", reason=reason, code=code)
+    assert convert_rejected(agent) == Rejected(id="x", reason=reason, code=code)
     others = convert([agent, ALL[1]], KEYS)
     assert paths(others) == {"a2": "/u1/agent/Arc"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from scout.identity.branch import BirthBranch
 from scout.identity.grammar import parse_handle
-from scout.identity.lexer import bare_branch, lex
+from scout.identity.lexer import lex, read_bare_branch
 from scout.identity.name import (
     AliasName,
     BranchName,
@@ -20,12 +20,12 @@ from scout.identity.name import (
     SessionName,
 )
 from scout.identity.path import AgentPath
-from tests.identity.refusals import NO_READING, malformed, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 
 def expect(text: object, position: int, problem: str, expected: str, *readings: str) -> None:
-    found = malformed(lex, text)
-    assert told(found) == (position, problem, expected, readings or NO_READING)
+    found = expect_malformed(lex, text)
+    assert describe(found) == (position, problem, expected, readings or NO_READING)
     if isinstance(text, str):
         assert found.text == text[:200]
 
@@ -48,8 +48,8 @@ def test_ids(kind: str) -> None:
 @pytest.mark.rows("R1.6-1")
 @pytest.mark.parametrize("suffix", ["A", "a-b", "a.b", "z" * 65, "a_b", "é", "a#codex", "a:b"])
 def test_an_id_has_only_small_letters_and_digits(suffix: str) -> None:
-    found = malformed(lex, f"agt_{suffix}")
-    assert told(found)[:3] == (4, "no id", "a-z and 0-9 after 'agt_'")
+    found = expect_malformed(lex, f"agt_{suffix}")
+    assert describe(found)[:3] == (4, "no id", "a-z and 0-9 after 'agt_'")
     assert found.remedies[0].why in ("as a handle", "the forms of an address")
 
 
@@ -105,7 +105,7 @@ def test_projects(directory: str) -> None:
 def test_bad_projects() -> None:
     expect("project:", 8, "nothing", "a directory", "project:.")
     expect("project:  ", 8, "nothing", "a directory", "project:.")
-    assert malformed(lex, "project:").remedies[0].why == "this directory"
+    assert expect_malformed(lex, "project:").remedies[0].why == "this directory"
     for text, position in (("project:\x00", 8), ("project:a\nb", 9), ("project:ab\u202e", 10)):
         expect(text, position, "a control character", "a directory")
 
@@ -130,7 +130,7 @@ def test_channels_and_aliases(kind: str, make: type[ChannelName | AliasName]) ->
     expect(f"{kind}:@", at, "no name in '@'", "a letter or a digit")
     expect(f"{kind}:" + "日" * 61, at, f"no name in '{'日' * 60}'", "a letter or a digit")
     expect(f"{kind}:" + "a" * 1024, 1024, "too much text", "at most 1024 characters")
-    assert malformed(lex, f"{kind}:a b").remedies[0].why == "the folded name"
+    assert expect_malformed(lex, f"{kind}:a b").remedies[0].why == "the folded name"
 
 
 @pytest.mark.rows("R1.6-7")
@@ -142,8 +142,8 @@ def test_branches_by_name() -> None:
     expect("branch:", 7, "nothing", "a branch name that git accepts")
     expect("branch:a..b", 8, "'..'", "a branch name that git accepts")
     expect("branch:a b", 8, "a space", "a name without spaces", "branch:a-b")
-    found = malformed(lex, "branch:arc.x", "main")
-    assert told(found) == (7, "a branch outside 'main'", "main or main.SLUG", ("@arc.x",))
+    found = expect_malformed(lex, "branch:arc.x", "main")
+    assert describe(found) == (7, "a branch outside 'main'", "main or main.SLUG", ("@arc.x",))
     assert found.text == "branch:arc.x"
 
 
@@ -157,7 +157,7 @@ def test_a_prefix_is_not_read_in_other_alphabets() -> None:
         "@x",
     )
     assert lex("sessions.x") == handle("sessions.x", bare=True)
-    assert malformed(lex, "xsession:ses_1").problem == "no definition"
+    assert expect_malformed(lex, "xsession:ses_1").problem == "no definition"
 
 
 # ------------------------------------------------------------------------------------ row 2: paths
@@ -188,9 +188,9 @@ def test_paths(text: str) -> None:
     ],
 )
 def test_a_bad_path_may_be_a_directory(text: str, position: int, readings: list[str]) -> None:
-    found = malformed(lex, text)
-    assert told(found)[0] == position
-    assert told(found)[3] == (tuple(readings) or NO_READING)
+    found = expect_malformed(lex, text)
+    assert describe(found)[0] == position
+    assert describe(found)[3] == (tuple(readings) or NO_READING)
     assert found.remedies[-1].why == ("if it is a directory" if readings else "the forms of an address")
 
 
@@ -252,7 +252,7 @@ def test_self_and_parent_in_any_case() -> None:
 def test_another_directory_is_no_relative_name(text: str) -> None:
     expected = "., .., ./sub/N, ../sub/N or project:DIR"
     expect(text, 0, "a relative directory", expected, f"project:{text}")
-    assert malformed(lex, text).remedies[0].why == "if it is a directory"
+    assert expect_malformed(lex, text).remedies[0].why == "if it is a directory"
 
 
 def test_a_directory_that_cannot_be_a_project() -> None:
@@ -317,7 +317,7 @@ def test_earlier_rows_win_after_the_route_operator(text: str) -> None:
 
 def test_a_branch_by_name_after_the_route_operator_is_checked_too() -> None:
     assert lex(">> branch:main.x", "main") == lex("branch:main.x", "main")
-    assert told(malformed(lex, ">> branch:arc", "main"))[:2] == (10, "a branch outside 'main'")
+    assert describe(expect_malformed(lex, ">> branch:arc", "main"))[:2] == (10, "a branch outside 'main'")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_a_bad_target_is_told_at_its_place() -> None:
 
 def test_bad_handles_are_told_as_the_grammar_tells_them() -> None:
     for text in ("@x..main", "arc.a.b", "@arc@mini", "node:mini", "@日本", "", "a b", "#codex"):
-        assert told(malformed(lex, text)) == told(malformed(parse_handle, text))
+        assert describe(expect_malformed(lex, text)) == describe(expect_malformed(parse_handle, text))
 
 
 # -------------------------------------------------------------------- rows 6 and 7: bare texts
@@ -375,8 +375,8 @@ def test_bare_dotted_text_is_a_branch_only_with_a_root_branch() -> None:
 def test_bare_dotted_text_outside_the_tree(
     text: str, position: int, problem: str, expected: str, readings: list[str]
 ) -> None:
-    found = malformed(lex, text, "main")
-    assert told(found) == (position, problem, expected, tuple(readings) or NO_READING)
+    found = expect_malformed(lex, text, "main")
+    assert describe(found) == (position, problem, expected, tuple(readings) or NO_READING)
 
 
 @pytest.mark.rows("R1.6-1")
@@ -391,8 +391,8 @@ def test_a_bare_word() -> None:
 
 
 def test_a_bad_root_branch_is_told() -> None:
-    assert malformed(lex, "a.b", "x y").problem == "' '"
-    assert malformed(lex, "a.b", "").problem == "nothing"
+    assert expect_malformed(lex, "a.b", "x y").problem == "' '"
+    assert expect_malformed(lex, "a.b", "").problem == "nothing"
 
 
 # ------------------------------------------------------------------------------- structured input
@@ -433,10 +433,10 @@ def test_a_brace_begins_json(text: str) -> None:
     ("text", "problem", "expected"),
     [
         ("{}", "no definitionId", "the name of an agent"),
-        ('{"definitionId": "a", "definitionId": "a"}', "a dimension twice", "each dimension at most once"),
+        ('{"definitionId": "a", "definitionId": "a"}', "a repeated dimension", "each dimension at most once"),
         ('{"definitionId": NaN}', "a value of type float", "text"),
         ('{"definitionId": {"a": "b"}}', "a value of type dict", "text"),
-        ('{"definitionId": "日本"}', "nothing left of definitionId", "a letter or a digit"),
+        ('{"definitionId": "日本"}', "no letter or digit in definitionId", "a letter or a digit"),
     ],
 )
 def test_a_bad_object(text: str, problem: str, expected: str) -> None:
@@ -458,7 +458,7 @@ def test_bytes_are_read_as_utf_8() -> None:
 
 @pytest.mark.parametrize("text", ["main.x", "feature/x.y", "a.b.c", "a.b."])
 def test_text_that_could_be_a_bare_branch(text: str) -> None:
-    assert bare_branch(text) == text
+    assert read_bare_branch(text) == text
 
 
 @pytest.mark.parametrize(
@@ -483,4 +483,4 @@ def test_text_that_could_be_a_bare_branch(text: str) -> None:
     ],
 )
 def test_text_that_could_not_be_a_bare_branch(text: str) -> None:
-    assert bare_branch(text) is None
+    assert read_bare_branch(text) is None

@@ -5,7 +5,7 @@ import pytest
 from scout.identity.grammar import parse_handle
 from scout.identity.mention import Mention, Mentions, find_mentions
 from scout.identity.problem import MalformedAddress
-from tests.identity.refusals import malformed, told
+from tests.identity.refusals import describe, expect_malformed
 
 
 def mention(text: str, position: int) -> Mention:
@@ -157,7 +157,7 @@ def test_a_malformed_first_word_is_kept_with_its_problem(body: str, text: str) -
     assert found.leading is not None
     assert (found.leading.text, found.leading.position, found.leading.address) == (text, 0, None)
     assert isinstance(found.leading.problem, MalformedAddress)
-    assert told(found.leading.problem) == told(malformed(parse_handle, text))
+    assert describe(found.leading.problem) == describe(expect_malformed(parse_handle, text))
     assert soft(f"x {body}") == []
 
 
@@ -190,4 +190,4 @@ def test_a_mention_after_code_is_not_leading() -> None:
 
 @pytest.mark.parametrize("value", [None, 5, b"\xff", ["@arc"]])
 def test_what_is_no_text_is_refused(value: object) -> None:
-    assert malformed(find_mentions, value).expected in ("text", "UTF-8 text")
+    assert expect_malformed(find_mentions, value).expected in ("text", "UTF-8 text")

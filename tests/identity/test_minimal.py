@@ -6,7 +6,7 @@ import pytest
 
 from scout.identity.address import Address
 from scout.identity.grammar import parse_handle
-from scout.identity.minimal import minimal_text
+from scout.identity.minimal import shorten_address
 
 FULL = parse_handle("@arc.main.profile:dev.harness:claude.model:sonnet.node:mini")
 
@@ -34,7 +34,7 @@ def needs(*dimensions: str) -> Callable[[Address], bool]:
     ],
 )
 def test_only_what_is_needed_is_kept(dimensions: tuple[str, ...], text: str) -> None:
-    assert minimal_text(FULL, needs(*dimensions)) == text
+    assert shorten_address(FULL, needs(*dimensions)) == text
 
 
 @pytest.mark.rows("R1.3-39", "R1.3-40")
@@ -45,7 +45,7 @@ def test_dimensions_are_tried_in_canonical_order() -> None:
         tried.append(address.canonical)
         return address.workspace_qualifier is not None or address.node is not None
 
-    assert minimal_text(FULL, means_the_same) == "@arc.node:mini"
+    assert shorten_address(FULL, means_the_same) == "@arc.node:mini"
     assert tried == [
         "@arc.profile:dev.harness:claude.model:sonnet.node:mini",
         "@arc.harness:claude.model:sonnet.node:mini",
@@ -62,9 +62,9 @@ def test_what_is_absent_is_not_tried() -> None:
         tried.append(address.canonical)
         return False
 
-    assert minimal_text(parse_handle("@arc#claude"), means_the_same) == "@arc.harness:claude"
+    assert shorten_address(parse_handle("@arc#claude"), means_the_same) == "@arc.harness:claude"
     assert tried == ["@arc"]
-    assert minimal_text(parse_handle("@arc"), means_the_same) == "@arc"
+    assert shorten_address(parse_handle("@arc"), means_the_same) == "@arc"
     assert tried == ["@arc"]
 
 
@@ -81,5 +81,5 @@ def test_what_is_absent_is_not_tried() -> None:
     ],
 )
 def test_a_shorter_alias_is_preferred(aliases: tuple[str, ...], text: str) -> None:
-    assert minimal_text(FULL, needs(), aliases) == text
-    assert minimal_text(FULL, needs(), iter(aliases)) == text
+    assert shorten_address(FULL, needs(), aliases) == text
+    assert shorten_address(FULL, needs(), iter(aliases)) == text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.identity.model_word import VENDORS, model_matches, model_words
+from scout.identity.model_word import VENDORS, list_model_words, matches_model
 
 
 @pytest.mark.rows("R1.2-46")
@@ -31,7 +31,7 @@ def test_the_vendors() -> None:
     ],
 )
 def test_the_words_that_ask_for_a_model(model: str, words: set[str]) -> None:
-    assert model_words(model) == words
+    assert list_model_words(model) == words
 
 
 MATCHES = [
@@ -63,10 +63,10 @@ MISSES = [
 @pytest.mark.rows("R1.2-44", "R1.2-45", "R1.2-47", "R1.2-48", "R1.2-49")
 @pytest.mark.parametrize(("asked", "model"), MATCHES)
 def test_an_asked_word_that_matches(asked: str, model: str) -> None:
-    assert model_matches(asked, model)
+    assert matches_model(asked, model)
 
 
 @pytest.mark.rows("R1.2-49", "R1.2-50")
 @pytest.mark.parametrize(("asked", "model"), MISSES)
 def test_an_asked_word_that_does_not_match(asked: str, model: str) -> None:
-    assert not model_matches(asked, model)
+    assert not matches_model(asked, model)

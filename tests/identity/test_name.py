@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.identity.branch import BirthBranch
 from scout.identity.grammar import parse_handle
 from scout.identity.name import (
@@ -43,9 +43,9 @@ NAMES: list[tuple[Name, str, str]] = [
 
 @pytest.mark.parametrize(("name", "form", "canonical"), NAMES)
 def test_a_name_has_its_form_and_its_canonical_text(name: Name, form: str, canonical: str) -> None:
-    assert plain(name)["form"] == form
+    assert to_plain(name)["form"] == form
     assert name.canonical == canonical
-    assert decode(plain(name), type(name)) == name
+    assert decode(to_plain(name), type(name)) == name
 
 
 @pytest.mark.rows("R1.6-19")

@@ -4,7 +4,7 @@ import pytest
 
 from scout.base.codec import decode, encode
 from scout.identity.path import MAX_BYTES, MAX_SUFFIXES, PATH_WORDS, AgentPath, Kind, ModelRole, is_segment
-from tests.identity.refusals import NO_READING, malformed, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 ROOTS = [
     ("/u1/telegram", Kind.CONNECTOR, ModelRole.USER, "u1", "telegram", "telegram"),
@@ -102,8 +102,8 @@ def test_case_is_kept() -> None:
 def test_root_makes_a_path_from_its_parts() -> None:
     assert AgentPath.root("u1", "agent", "arc") == "/u1/agent/arc"
     assert AgentPath.root("system", "gc").kind is Kind.SYSTEM
-    assert told(malformed(AgentPath.root, "u 1", "agent", "arc"))[:2] == (2, "the character ' '")
-    assert malformed(AgentPath.root, "u1").position == 3
+    assert describe(expect_malformed(AgentPath.root, "u 1", "agent", "arc"))[:2] == (2, "the character ' '")
+    assert expect_malformed(AgentPath.root, "u1").position == 3
 
 
 def test_a_path_contains_itself_and_what_is_below() -> None:
@@ -118,12 +118,12 @@ def test_a_path_travels_as_text() -> None:
     path = AgentPath.parse("/u1/telegram")
     assert encode(path) == b'"/u1/telegram"'
     assert decode(b'"/u1/telegram"', AgentPath) == path
-    assert malformed(decode, b'"/u1"', AgentPath).position == 3
+    assert expect_malformed(decode, b'"/u1"', AgentPath).position == 3
 
 
 def expect(text: str, position: int, problem: str, expected: str, *readings: str) -> None:
-    found = malformed(AgentPath.parse, text)
-    assert told(found) == (position, problem, expected, readings or NO_READING)
+    found = expect_malformed(AgentPath.parse, text)
+    assert describe(found) == (position, problem, expected, readings or NO_READING)
 
 
 @pytest.mark.rows("R1.4-11", "R1.4-21")
@@ -253,7 +253,7 @@ def test_a_suffix_only_after_an_agent(text: str, position: int, problem: str, ex
 @pytest.mark.rows("R1.4-17", "R1.4-21")
 @pytest.mark.parametrize("word", sorted(PATH_WORDS))
 def test_path_words_are_no_names(word: str) -> None:
-    problem, expected = f"the reserved word '{word}'", "a name that is no path word"
+    problem, expected = f"the reserved word '{word}'", "a name that is not a path word"
     expect(f"/u1/agent/{word}", 10, problem, expected)
     expect(f"/u1/cron/{word}", 9, problem, expected)
     expect(f"/u1/task/{word}", 9, problem, expected)
@@ -292,16 +292,16 @@ def test_a_path_has_at_most_16_suffixes() -> None:
     path = AgentPath.parse("/u1/telegram")
     for index in range(8):
         path = path.sub(index).memory()
-    assert malformed(path.memory).position == len(path) + 1
-    expect(f"{path}/sub/0", len(path) + 1, "one more suffix", "at most 16 suffixes")
-    expect(f"{path}/foo", len(path) + 1, "one more suffix", "at most 16 suffixes")
+    assert expect_malformed(path.memory).position == len(path) + 1
+    expect(f"{path}/sub/0", len(path) + 1, "too many suffixes", "at most 16 suffixes")
+    expect(f"{path}/foo", len(path) + 1, "too many suffixes", "at most 16 suffixes")
 
 
 @pytest.mark.parametrize("index", [-1, -10])
 def test_no_negative_index(index: int) -> None:
     path = AgentPath.parse("/u1/telegram")
-    assert malformed(path.sub, index).problem == f"the index '{index}'"
-    assert malformed(path.search, index).problem == f"the index '{index}'"
+    assert expect_malformed(path.sub, index).problem == f"the index '{index}'"
+    assert expect_malformed(path.search, index).problem == f"the index '{index}'"
 
 
 def test_the_remedies_say_why() -> None:
@@ -311,10 +311,10 @@ def test_the_remedies_say_why() -> None:
         ("/u1/x y", "with '-' in its place"),
         ("/u1/x/sub/01", "without leading zeros"),
     ):
-        assert [remedy.why for remedy in malformed(AgentPath.parse, text).remedies] == [why]
+        assert [remedy.why for remedy in expect_malformed(AgentPath.parse, text).remedies] == [why]
 
 
 @pytest.mark.parametrize("value", [None, 5, b"\xff", ["/u1/x"]])
 def test_what_is_no_text_is_refused(value: object) -> None:
-    assert malformed(AgentPath.parse, value).expected in ("text", "UTF-8 text")
+    assert expect_malformed(AgentPath.parse, value).expected in ("text", "UTF-8 text")
     assert AgentPath.parse(b"/u1/x") == "/u1/x"

@@ -3,24 +3,24 @@
 import pytest
 
 from scout.base.codec import encode, render
-from scout.base.refusal import Family, Remedy, code_of, status_of
+from scout.base.refusal import Family, Remedy, get_code, get_status
 from scout.identity.address import require_text
 from scout.identity.problem import (
     DepthCap,
     MalformedAddress,
     ReservedName,
-    instead,
-    within,
+    shift_position,
+    suggest,
 )
-from scout.identity.problem import malformed as make
-from tests.identity.refusals import NO_READING, malformed, offered, told
+from scout.identity.problem import build_malformed as make
+from tests.identity.refusals import NO_READING, describe, expect_malformed, list_offered
 
 MANUAL = Remedy(operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address")
 
 
 @pytest.mark.rows("R3.5-9")
 def test_a_malformed_address_says_what_where_and_what_instead() -> None:
-    diagnostic = make("@x..y", 3, "an empty workspace", "a name", instead("@x.y", "shorter")).diagnostic
+    diagnostic = make("@x..y", 3, "an empty workspace", "a name", suggest("@x.y", "shorter")).diagnostic
     assert render(diagnostic) == {
         "code": "malformed_address",
         "message": "found an empty workspace at character 3; expected a name",
@@ -51,11 +51,11 @@ def test_what_is_told_can_always_be_sent() -> None:
 
 
 def test_a_part_is_told_for_the_whole() -> None:
-    part = make("@x..y", 3, "an empty workspace", "a name", instead("@x.y", "shorter"))
-    whole = within(">> @x..y", 3, part).diagnostic
+    part = make("@x..y", 3, "an empty workspace", "a name", suggest("@x.y", "shorter"))
+    whole = shift_position(">> @x..y", 3, part).diagnostic
     assert isinstance(whole, MalformedAddress)
     assert whole.text == ">> @x..y"
-    assert told(whole) == (6, "an empty workspace", "a name", ("@x.y",))
+    assert describe(whole) == (6, "an empty workspace", "a name", ("@x.y",))
 
 
 @pytest.mark.parametrize("value", ["héllo", "héllo".encode(), bytearray("héllo".encode())])
@@ -64,8 +64,8 @@ def test_text_and_its_bytes_are_text(value: object) -> None:
 
 
 def test_bytes_must_be_utf_8() -> None:
-    found = malformed(require_text, b"ab\xff")
-    assert told(found) == (2, "bytes that are not UTF-8", "UTF-8 text", NO_READING)
+    found = expect_malformed(require_text, b"ab\xff")
+    assert describe(found) == (2, "bytes that are not UTF-8", "UTF-8 text", NO_READING)
     assert found.text == ""
 
 
@@ -74,8 +74,8 @@ def test_bytes_must_be_utf_8() -> None:
     [(None, "NoneType"), (5, "int"), (["@arc"], "list"), (memoryview(b"a"), "memoryview"), (True, "bool")],
 )
 def test_anything_else_is_refused(value: object, name: str) -> None:
-    found = malformed(require_text, value)
-    assert told(found) == (0, f"a value of type {name}", "text", NO_READING)
+    found = expect_malformed(require_text, value)
+    assert describe(found) == (0, f"a value of type {name}", "text", NO_READING)
     assert found.text == ""
 
 
@@ -84,7 +84,7 @@ def test_the_other_ways_to_refuse_a_name_speak_too() -> None:
     assert reserved.message == "'codex' is reserved: a harness is chosen with `#codex`"
     deep = DepthCap(branch="main.a.b", depth=2, cap=2)
     assert deep.message == "main.a.b is at depth 2 and the cap is 2: it cannot have children"
-    assert offered(reserved) == offered(deep) == ()
+    assert list_offered(reserved) == list_offered(deep) == ()
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_the_other_ways_to_refuse_a_name_speak_too() -> None:
 def test_each_way_to_refuse_has_its_code_and_class(
     kind: type[MalformedAddress | ReservedName | DepthCap], code: str, family: Family, status: int
 ) -> None:
-    assert (code_of(kind), kind.family, status_of(kind)) == (code, family, status)
+    assert (get_code(kind), kind.family, get_status(kind)) == (code, family, status)

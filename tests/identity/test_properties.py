@@ -8,21 +8,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scout.base.codec import decode, encode, plain
+from scout.base.codec import decode, encode, to_plain
 from scout.base.refusal import Diagnostic, Refused
-from scout.identity.address import QUALIFIERS, Address, fold, is_folded, segment
+from scout.identity.address import QUALIFIERS, Address, fold, fold_segment, is_folded
 from scout.identity.branch import BirthBranch, check_ref, check_slug
 from scout.identity.code_span import CodeSpans
-from scout.identity.grammar import parse_dimensions, parse_handle, readable_handle
-from scout.identity.lexer import bare_branch, lex
+from scout.identity.grammar import parse_dimensions, parse_handle, try_parse_handle
+from scout.identity.lexer import lex, read_bare_branch
 from scout.identity.mention import find_mentions
-from scout.identity.model_word import VENDORS, model_matches, model_words
+from scout.identity.model_word import VENDORS, list_model_words, matches_model
 from scout.identity.name import BranchName, HandleName
 from scout.identity.path import PATH_WORDS, AgentPath, Kind
 from scout.identity.problem import MalformedAddress
 from scout.identity.reserved import RESERVED
 from scout.identity.route import find_route
-from scout.identity.spelling import directory_definition, node_name, registered
+from scout.identity.spelling import name_directory_agent, name_node, name_registered
 from tests.identity.texts import (
     ADDRESSES,
     ANY_CHARACTER,
@@ -52,7 +52,7 @@ def check_refusal(diagnostic: Diagnostic, text: object) -> None:
         assert 0 <= diagnostic.position <= longest
 
 
-def tried(function: Callable[[object], object], value: object) -> object:
+def try_call(function: Callable[[object], object], value: object) -> object:
     """What the function makes of the value; a refusal is checked and gives None."""
     try:
         return function(value)
@@ -97,7 +97,7 @@ def test_the_order_of_typed_qualifiers_does_not_matter(address: Address, chance:
 @pytest.mark.rows("R1.2-15")
 @given(ADDRESSES)
 def test_structured_input_round_trips(address: Address) -> None:
-    assert parse_dimensions(plain(address)) == address
+    assert parse_dimensions(to_plain(address)) == address
     name = lex(encode(address))
     assert isinstance(name, HandleName)
     assert name.address == address
@@ -129,65 +129,65 @@ def test_canonical_text_is_read_as_the_same_name(text: str, root_branch: str | N
 
 @given(TEXTS | OTHER_VALUES, st.none() | ROOT_BRANCHES)
 def test_the_lexer_answers_or_refuses_with_a_remedy(value: object, root_branch: str | None) -> None:
-    tried(lambda text: lex(text, root_branch), value)
+    try_call(lambda text: lex(text, root_branch), value)
 
 
 @given(TEXTS | OTHER_VALUES)
 def test_the_grammar_answers_or_refuses_with_a_remedy(value: object) -> None:
-    found = tried(parse_handle, value)
+    found = try_call(parse_handle, value)
     if isinstance(value, str):
-        assert readable_handle(value) == found
+        assert try_parse_handle(value) == found
 
 
 @given(NEARLY_NAMES)
 def test_handles_that_are_nearly_right(text: str) -> None:
-    tried(parse_handle, f"@arc{text}")
-    tried(lex, f"@arc.{text}")
-    tried(lex, f"@arc#{text}")
-    tried(lex, f"@arc?{text}")
+    try_call(parse_handle, f"@arc{text}")
+    try_call(lex, f"@arc.{text}")
+    try_call(lex, f"@arc#{text}")
+    try_call(lex, f"@arc?{text}")
 
 
 @given(NEARLY_NAMES)
 def test_explicit_kinds_that_are_nearly_right(text: str) -> None:
     for kind in ("session", "project", "channel", "alias", "branch", ">> ", "agt_", "../", "./"):
-        tried(lex, f"{kind}:{text}" if kind.isalpha() else f"{kind}{text}")
+        try_call(lex, f"{kind}:{text}" if kind.isalpha() else f"{kind}{text}")
 
 
 @given(TEXTS | OTHER_VALUES)
 def test_paths_answer_or_refuse_with_a_remedy(value: object) -> None:
-    tried(AgentPath.parse, value)
+    try_call(AgentPath.parse, value)
     if isinstance(value, str):
-        tried(AgentPath.parse, f"/u1/agent/{value}")
-        tried(AgentPath.parse, f"/u1/telegram/{value}")
+        try_call(AgentPath.parse, f"/u1/agent/{value}")
+        try_call(AgentPath.parse, f"/u1/telegram/{value}")
 
 
 @given(TEXTS | OTHER_VALUES, ROOT_BRANCHES)
 def test_branches_answer_or_refuse_with_a_remedy(value: object, root: str) -> None:
-    tried(lambda text: BirthBranch.parse(text, root), value)
-    tried(BirthBranch.parse("main", "main").child, value)
-    tried(check_slug, value)
+    try_call(lambda text: BirthBranch.parse(text, root), value)
+    try_call(BirthBranch.parse("main", "main").child, value)
+    try_call(check_slug, value)
     if isinstance(value, str):
-        tried(lambda text: BirthBranch.parse(text, text), value)
-        tried(lambda text: check_ref(str(text)), value)
+        try_call(lambda text: BirthBranch.parse(text, text), value)
+        try_call(lambda text: check_ref(str(text)), value)
 
 
 @given(TEXTS | OTHER_VALUES)
 def test_segments_and_dimensions_answer_or_refuse_with_a_remedy(value: object) -> None:
-    tried(segment, value)
-    tried(lambda text: parse_dimensions({"definitionId": text}), value)
+    try_call(fold_segment, value)
+    try_call(lambda text: parse_dimensions({"definitionId": text}), value)
     if isinstance(value, str):
         with_key = {"definitionId": "a", value: "x"}
-        tried(lambda _: parse_dimensions(with_key), value)
+        try_call(lambda _: parse_dimensions(with_key), value)
 
 
 @given(TEXTS, TEXTS)
 def test_new_names_are_derived_or_refused_with_a_remedy(one: str, other: str) -> None:
     for function in (
-        lambda: registered(one, other),
-        lambda: registered("u1", one, other),
-        lambda: directory_definition(one, other, None, lambda name: False),
-        lambda: directory_definition(one, other, other, lambda name: True),
-        lambda: node_name(one),
+        lambda: name_registered(one, other),
+        lambda: name_registered("u1", one, other),
+        lambda: name_directory_agent(one, other, None, lambda name: False),
+        lambda: name_directory_agent(one, other, other, lambda name: True),
+        lambda: name_node(one),
     ):
         try:
             function()
@@ -197,7 +197,7 @@ def test_new_names_are_derived_or_refused_with_a_remedy(one: str, other: str) ->
 
 @given(st.lists(NEARLY_NAMES | st.text(ANY_CHARACTER, max_size=5), max_size=8).map(" ".join) | OTHER_VALUES)
 def test_mentions_are_found_or_the_value_is_refused(body: object) -> None:
-    tried(find_mentions, body)
+    try_call(find_mentions, body)
     if not isinstance(body, str):
         return
     found = find_mentions(body)
@@ -218,7 +218,7 @@ def test_mentions_are_found_or_the_value_is_refused(body: object) -> None:
 
 @given(st.lists(NEARLY_NAMES | st.just(">>"), max_size=6).map(" ".join) | TEXTS | OTHER_VALUES)
 def test_routes_are_found_or_refused_with_a_remedy(value: object) -> None:
-    tried(find_route, value)
+    try_call(find_route, value)
 
 
 @given(st.text(st.sampled_from("`~ab \n- 1."), max_size=60))
@@ -230,7 +230,7 @@ def test_code_spans_are_in_order_and_apart(text: str) -> None:
 
 @given(TEXTS)
 def test_a_bare_branch_is_read_as_one_or_refused(text: str) -> None:
-    if bare_branch(text) is None:
+    if read_bare_branch(text) is None:
         return
     try:
         assert isinstance(lex(text, "main"), BranchName)
@@ -244,9 +244,9 @@ def test_a_bare_branch_is_read_as_one_or_refused(text: str) -> None:
 )
 def test_long_texts(unit: str, size: int) -> None:
     text = (unit * size)[:size]
-    for function in (lex, parse_handle, AgentPath.parse, segment, check_slug, find_mentions, find_route):
-        tried(function, text)
-    tried(lambda value: BirthBranch.parse(value, "main"), text)
+    for function in (lex, parse_handle, AgentPath.parse, fold_segment, check_slug, find_mentions, find_route):
+        try_call(function, text)
+    try_call(lambda value: BirthBranch.parse(value, "main"), text)
 
 
 # ----------------------------------------------------------------------------------------- folding
@@ -316,9 +316,9 @@ _MODELS = st.lists(SEGMENTS | st.sampled_from(sorted(VENDORS)), min_size=1, max_
 @pytest.mark.rows("R1.2-44", "R1.2-50")
 @given(_MODELS)
 def test_vendor_words_match_nothing_but_themselves(model: str) -> None:
-    assert model_matches(model, model)
+    assert matches_model(model, model)
     for vendor in VENDORS:
-        assert model_matches(vendor, model) == (vendor == model)
+        assert matches_model(vendor, model) == (vendor == model)
 
 
 @pytest.mark.rows("R1.2-45", "R1.2-47", "R1.2-48")
@@ -334,5 +334,5 @@ def test_an_asked_word_is_the_model_or_a_tail_or_a_word_of_it(model: str, asked:
     }
     allowed = {model, *(words[index] for index in named), *(tail for tail in tails if tail)}
     allowed -= {tail for tail in allowed if tail != model and set(tail.split("-")) <= VENDORS}
-    assert model_words(model) == allowed
-    assert model_matches(asked, model) == (asked in allowed)
+    assert list_model_words(model) == allowed
+    assert matches_model(asked, model) == (asked in allowed)

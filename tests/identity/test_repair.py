@@ -15,7 +15,7 @@ from scout.identity import repair
     ],
 )
 def test_second_at(text: str, position: int, readings: tuple[str, ...]) -> None:
-    assert repair.second_at(text, position) == readings
+    assert repair.repair_second_at(text, position) == readings
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_second_at(text: str, position: int, readings: tuple[str, ...]) -> None:
     ],
 )
 def test_two_workspaces(text: str, position: int, readings: tuple[str, ...]) -> None:
-    assert repair.two_workspaces(text, position) == readings
+    assert repair.repair_two_workspaces(text, position) == readings
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_two_workspaces(text: str, position: int, readings: tuple[str, ...]) -> 
     ],
 )
 def test_left_out(text: str, position: int, reading: str) -> None:
-    assert repair.left_out(text, position) == (reading,)
+    assert repair.leave_out(text, position) == (reading,)
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_left_out(text: str, position: int, reading: str) -> None:
     ],
 )
 def test_long_forms(text: str, start: int, readings: tuple[str, ...]) -> None:
-    assert repair.long_forms(text, start) == readings
+    assert repair.write_long_forms(text, start) == readings

@@ -5,34 +5,34 @@ import pytest
 from scout.identity.lexer import lex
 from scout.identity.problem import ReservedName
 from scout.identity.reserved import HARNESSES, KEYS, RESERVED, check_name
-from tests.identity.refusals import offered, refused
+from tests.identity.refusals import expect_refusal, list_offered
 
 WORDS = {
     "direct": "it is the person's own name, as in `/me/direct`; `operator` addresses the person",
     "system": "it names parts of Scout itself, as in `/system/sweeper`",
     "root": "it addresses the root agent of your project",
     "self": "it addresses you",
-    "parent": "it addresses the agent you were spawned by",
+    "parent": "it addresses the agent that spawned you",
     "operator": "it addresses the person at this machine",
-    "broadcast": "everybody is reached with `scout send --broadcast`",
+    "broadcast": "all agents are reached with `scout send --broadcast`",
     "channel": "a channel is addressed as `channel:NAME`",
     "session": "a session is addressed as `session:ID`",
     "ref": "references are ids such as `flt_…`",
     "id": "ids are addressed as they are, such as `agt_…`",
     "project": "a project is addressed as `project:DIR`",
     "alias": "an alias is addressed as `alias:NAME`",
-    "target": "targets are named by their address",
+    "target": "a target is named by its address",
     "lock": "git refuses branch names that end in it",
 }
 
 
 def check(word: str, teaches: str, *remedies: str) -> None:
-    found = refused(check_name, word)
+    found = expect_refusal(check_name, word)
     assert isinstance(found, ReservedName)
     assert found.code == "reserved_name"
     assert (found.word, found.teaches) == (word, teaches)
     assert found.message == f"'{word}' is reserved: {teaches}"
-    assert offered(found) == remedies
+    assert list_offered(found) == remedies
     for text in remedies:
         lex(text)
 
@@ -60,9 +60,9 @@ def test_the_words_of_addresses_are_reserved(word: str, teaches: str) -> None:
 def test_the_harness_names_are_reserved_and_teach_the_shorthand(word: str) -> None:
     teaches = f"a harness is chosen with `#{word}`, as in `@name#{word}`"
     check(word, teaches, f"@name#{word}", f"@my-{word}")
-    assert [remedy.why for remedy in refused(check_name, word).remedies] == [
+    assert [remedy.why for remedy in expect_refusal(check_name, word).remedies] == [
         "the harness of an agent",
-        "a free name of your own",
+        "a free name",
     ]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from scout.identity.lexer import lex
 from scout.identity.route import Route, find_route
-from tests.identity.refusals import NO_READING, malformed, told
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 
 @pytest.mark.rows("R1.2-41", "R1.6-14")
@@ -60,8 +60,8 @@ def test_no_operator(text: str) -> None:
     [(">>", 2), ("x >>", 4), ("x >>  ", 6), ("x >>\nhudson", 4), ("x >> ,; y", 5), ("x >> \t\nhi", 6)],
 )
 def test_no_target(text: str, position: int) -> None:
-    found = malformed(find_route, text)
-    assert told(found) == (position, "no target", "an address after '>>'", (">> operator",))
+    found = expect_malformed(find_route, text)
+    assert describe(found) == (position, "no target", "an address after '>>'", (">> operator",))
     assert found.text == text
     assert found.remedies[0].why == "the word after '>>' is the target"
 
@@ -74,7 +74,7 @@ def test_no_target(text: str, position: int) -> None:
         (">>@x..y hi", 5, "an empty workspace", "the name of a workspace", ["@x.y"]),
         ("x >> >y", 5, "'>'", "a target after '>>'", []),
         ("x >> {y}", 5, "'{'", "a target after '>>'", []),
-        ("x >>  日本 y", 6, "nothing left of '日本'", "a letter or a digit", []),
+        ("x >>  日本 y", 6, "no letter or digit in '日本'", "a letter or a digit", []),
         ("x >> hudson. y", 12, "an empty workspace", "the name of a workspace", ["@hudson"]),
         ("x >> session:y z", 13, "no session", "ses_… or HARNESS:NATIVE-ID", []),
         ("x >> ../name z", 5, "a relative directory", None, ["project:../name"]),
@@ -83,12 +83,12 @@ def test_no_target(text: str, position: int) -> None:
 def test_a_malformed_target(
     text: str, position: int, problem: str, expected: str | None, readings: list[str]
 ) -> None:
-    found = malformed(find_route, text)
+    found = expect_malformed(find_route, text)
     wording = expected or "., .., ./sub/N, ../sub/N or project:DIR"
-    assert told(found) == (position, problem, wording, tuple(readings) or NO_READING)
+    assert describe(found) == (position, problem, wording, tuple(readings) or NO_READING)
     assert found.text == text
 
 
 @pytest.mark.parametrize("value", [None, 5, b"\xff", [">> arc"]])
 def test_what_is_no_text_is_refused(value: object) -> None:
-    assert malformed(find_route, value).expected in ("text", "UTF-8 text")
+    assert expect_malformed(find_route, value).expected in ("text", "UTF-8 text")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scout.identity.address import fold, is_folded, segment
-from tests.identity.refusals import NO_READING, malformed, told
+from scout.identity.address import fold, fold_segment, is_folded
+from tests.identity.refusals import NO_READING, describe, expect_malformed
 
 FOLDED = [
     ("Super Refactor", "super-refactor"),
@@ -60,20 +60,20 @@ def test_fold_decomposes_and_drops_what_is_not_ascii(text: str, folded: str) -> 
 
 @pytest.mark.parametrize(("text", "folded"), [case for case in FOLDED + NOT_ASCII if case[1]])
 def test_a_segment_is_the_folded_text(text: str, folded: str) -> None:
-    assert segment(text) == folded
-    assert segment(text.encode("utf-8", "ignore")) == folded
+    assert fold_segment(text) == folded
+    assert fold_segment(text.encode("utf-8", "ignore")) == folded
 
 
 @pytest.mark.rows("R1.2-9")
 @pytest.mark.parametrize("text", [case[0] for case in FOLDED + NOT_ASCII if not case[1]])
 def test_a_segment_that_folds_to_nothing_is_refused(text: str) -> None:
-    assert told(malformed(segment, text)) == (
+    assert describe(expect_malformed(fold_segment, text)) == (
         0,
-        "nothing is left of the name",
+        "no letter or digit in the name",
         "a letter or a digit",
         NO_READING,
     )
-    assert malformed(segment, text).text == text
+    assert expect_malformed(fold_segment, text).text == text
 
 
 @pytest.mark.parametrize("text", ["a", "0", "arc", "a-b", "a1-2b-c", "9-9"])

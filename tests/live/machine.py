@@ -14,7 +14,7 @@ from scout.daemon import lock, start
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon, eventually
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, require_program
 
 __all__ = ["PROGRAMS", "Machine", "a_machine", "processes_in"]
 
@@ -113,7 +113,7 @@ class Machine(Shell):
 @contextlib.contextmanager
 def a_machine(*programs: str) -> Generator[Machine]:
     """The machine with a daemon; at the end nothing of it is left, not even a process."""
-    binaries = {name: installed(PROGRAMS[name]) for name in programs}
+    binaries = {name: require_program(PROGRAMS[name]) for name in programs}
     folder = Path(tempfile.mkdtemp(prefix="sct-")).resolve()  # short: a socket's path is
     with scripted_model() as model:
         machine = Machine(folder)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["HOSTS", "UNASKED", "Door", "Host", "Program", "Run", "codex_settings", "installed"]
+__all__ = ["HOSTS", "UNASKED", "Door", "Host", "Program", "Run", "codex_settings", "require_program"]
 
 ROOT = Path(__file__).parents[2]
 _INSTALL_SECONDS = 240
@@ -43,7 +43,7 @@ CODEX = Program("@openai/codex", "0.166.0", "@openai/codex-*/vendor/*/bin/codex"
 # -- installing ----------------------------------------------------------------------------------------
 
 
-def installed(program: Program) -> Path:
+def require_program(program: Program) -> Path:
     """The program; the test is skipped where it cannot be had."""
     found, problem = _had(program)
     if found is None:
@@ -173,7 +173,7 @@ class Host:
         work, temporary = folder / "work", folder / "tmp"
         work.mkdir()
         temporary.mkdir()
-        binary = installed(self.program)
+        binary = require_program(self.program)
         words = [str(binary), *self._words(folder, door), prompt]
         environ = {
             "PATH": "/usr/bin:/bin",
@@ -229,7 +229,7 @@ class ClaudeCode(Host):
 
     def _words(self, folder: Path, door: Door) -> list[str]:
         servers = folder / "mcp.json"
-        servers.write_text(_documented("json", door))
+        servers.write_text(_read_documented("json", door))
         told = ["--mcp-config", str(servers), "--strict-mcp-config", "--allowedTools", "mcp__scout"]
         return [*told, "--output-format", "stream-json", "--verbose", "-p"]
 
@@ -283,7 +283,7 @@ class Codex(Host):
     def _words(self, folder: Path, door: Door) -> list[str]:
         home = folder / "codex"
         home.mkdir()
-        servers = _documented("toml", door)
+        servers = _read_documented("toml", door)
         tools = 'default_tools_approval_mode = "approve"'
         settings = codex_settings(door.model, UNASKED, f"{servers}\n{tools}")
         (home / "config.toml").write_text(settings)
@@ -296,7 +296,7 @@ class Codex(Host):
 HOSTS = {host.name: host for host in (ClaudeCode(), Codex())}
 
 
-def _documented(language: str, door: Door) -> str:
+def _read_documented(language: str, door: Door) -> str:
     """The settings that docs/mcp.md gives for a program, with this door's URL."""
     page = (ROOT / "docs" / "mcp.md").read_text()
     blocks = re.findall(rf"```{language}\n(.*?)\n```", page, re.DOTALL)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.programs import CLAUDE_CODE, CODEX, UNASKED, Program, codex_settings, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, UNASKED, Program, codex_settings, require_program
 
 __all__ = ["TERMINALS", "Terminal", "tmux_here"]
 
@@ -42,7 +42,7 @@ class Terminal:
         self.work = folder / "work"
         for one in (self.home, self.work, folder / "tmp", folder / "bin"):
             one.mkdir(parents=True)
-        (folder / "bin" / self.name).symlink_to(installed(self.program))
+        (folder / "bin" / self.name).symlink_to(require_program(self.program))
         self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", os.devnull]
 
     @property

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.process.process_table import ProcessId, is_alive, processes
+from scout.adapters.process.process_table import ProcessId, is_alive, list_processes
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine, processes_in
-from tests.live.test_sessions import pid_of, shell_of
+from tests.live.test_sessions import build_shell, get_pid
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -28,7 +28,7 @@ def machine() -> Generator[Machine]:
 def working(machine: Machine, harness: str) -> tuple[str, str]:
     """A flight whose program runs a stubborn child, and its session."""
     talkie = machine.repository("talkie", harness)
-    flight = machine.ask(talkie, f"{shell_of(harness, STUBBORN)} <<say never>>")
+    flight = machine.ask(talkie, f"{build_shell(harness, STUBBORN)} <<say never>>")
     machine.say("attention", "approve", machine.waits(flight)["id"])
     eventually((talkie / "began").exists, 30)
     return flight, str(machine.flight(flight)["sessionId"])
@@ -36,8 +36,10 @@ def working(machine: Machine, harness: str) -> tuple[str, str]:
 
 def kill_keeper(machine: Machine, session: str) -> set[ProcessId]:
     """Kill the keeper of a session; everything that ran with it."""
-    pid = pid_of(machine, session)
-    run = {entry.identity for entry in processes().values() if pid in {entry.identity.pid, entry.session}}
+    pid = get_pid(machine, session)
+    run = {
+        entry.identity for entry in list_processes().values() if pid in {entry.identity.pid, entry.session}
+    }
     (keeper,) = [
         one.pid
         for one in run

@@ -26,7 +26,7 @@ def test_an_ask_wakes_the_session_that_a_person_has_open(tmp_path: Path, name: s
             terminal.seed()
             shell.say("setup", name, "--yes", **terminal.environ)
             with terminal.open():
-                session = _found(one, terminal)
+                session = _wait_until_found(one, terminal)
                 eventually(lambda: terminal.ready in terminal.screen, within=20)
                 agent = f"/v1/agents/{session['agentId']}"
                 eventually(lambda: _is_idle(one.call("GET", agent).json), within=10)
@@ -44,7 +44,7 @@ def test_an_ask_wakes_the_session_that_a_person_has_open(tmp_path: Path, name: s
                 assert [found["id"] for found in sessions] == [session["id"]]  # nothing else was started
 
 
-def _enrolled(listed: Any) -> Any:
+def _find_enrolled(listed: Any) -> Any:
     return next((one for one in listed["items"] if one["nativeIds"]), None)
 
 
@@ -52,8 +52,8 @@ def _is_idle(agent: Any) -> bool:
     return [one["state"] for one in agent["endpoints"]] == ["idle"]
 
 
-def _found(one: Daemon, terminal: Terminal) -> Any:
+def _wait_until_found(one: Daemon, terminal: Terminal) -> Any:
     try:
-        return eventually(lambda: _enrolled(one.call("GET", "/v1/sessions").json), within=20)
+        return eventually(lambda: _find_enrolled(one.call("GET", "/v1/sessions").json), within=20)
     except AssertionError:
         raise AssertionError(terminal.screen) from None

@@ -225,7 +225,7 @@ def test_a_tool_that_the_role_loses_is_lost_at_once(stage: Stage, host: Host) ->
     script = f"""<<force {host.prefix}agents_search {{}}>> <<tool operator_need {{"question": "Go on?"}}>>
     <<force {host.prefix}agents_search {{}}>> <<say done>>"""
     with stage.playing(host, "arc", script, path="/mcp") as run:
-        item = raised(stage)
+        item = get_item(stage)
         stage.shell.say("agent", "config", "@arc", "--tool-role", "worker")
         stage.shell.say("attention", "answer", item["id"], "yes")
         assert run.ended().code == 0
@@ -237,7 +237,7 @@ def test_a_tool_that_the_role_loses_is_lost_at_once(stage: Stage, host: Host) ->
 # -- the person ----------------------------------------------------------------------------------------
 
 
-def raised(stage: Stage) -> Any:
+def get_item(stage: Stage) -> Any:
     """The one item in the person's inbox."""
     (item,) = eventually(lambda: stage.daemon.call("GET", "/v1/attention").json["items"], within=30)
     return item
@@ -248,7 +248,7 @@ def test_the_person_answers_from_the_command_line_while_it_waits(stage: Stage, h
     script = """<<tool operator_need {"question": "Which colour?", "options": ["red", "green"]}>>
     <<tool messages_send {"to": "parrot", "body": "$answer"}>> <<say done>>"""
     with stage.playing(host, "arc", script) as run:
-        item = raised(stage)
+        item = get_item(stage)
         assert (item["title"], item["agentId"]) == ("Which colour?", stage.ids["arc"])
         assert "Which colour?" in stage.shell.say("attention")
         stage.shell.say("attention", "answer", item["id"], "green")

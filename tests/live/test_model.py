@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.live.model import chat, messages, responses
-from tests.live.model.script import Answer, Call, Heard, Turn, answer_to, steps_of
+from tests.live.model.script import Answer, Call, Heard, Turn, answer_to, parse_steps
 from tests.live.model.server import Model, scripted_model
 
 OFFERED = ("Bash", "mcp__scout__whoami", "mcp__scout__ask")
@@ -30,7 +30,7 @@ def after(*results: str) -> list[Turn]:
 
 def test_each_answer_is_one_step() -> None:
     prompt = "Go <<say one>> and <<tool whoami {}>> ++ <<say two>>, then <<echo>>."
-    assert [[block.kind for block in step] for step in steps_of(prompt)] == [
+    assert [[block.kind for block in step] for step in parse_steps(prompt)] == [
         ["say"],
         ["tool", "say"],
         ["echo"],

@@ -29,7 +29,7 @@ def prints(folder: Path) -> dict[str, str]:
     }
 
 
-def shown(scout: Daemon, query: str = "") -> dict[str, dict[str, Any]]:
+def list_shown(scout: Daemon, query: str = "") -> dict[str, dict[str, Any]]:
     """By its harness, what topology shows of each session that has said something."""
     items = scout.call("GET", f"/v1/topology{query}").json["items"]
     return {one["harness"]: one for one in items if one.get("title") == PROMPT}
@@ -52,7 +52,7 @@ def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_p
         runs = dict(zip(FILES, started, strict=True))
 
         def both() -> dict[str, dict[str, Any]] | None:
-            seen = shown(scout, "?live=true")
+            seen = list_shown(scout, "?live=true")
             return seen if len(seen) == len(FILES) else None
 
         live = eventually(both, 40)
@@ -65,7 +65,7 @@ def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_p
         for run in started:
             run.ended()
         before = {name: prints(tmp_path / name) for name in FILES}
-        over = shown(scout)
+        over = list_shown(scout)
         for name, files in FILES.items():
             assert over[name]["nativeId"] == live[name]["nativeId"]
             assert not over[name].get("live")

@@ -51,7 +51,7 @@ def test_what_cannot_be_had_is_skipped_by_name(npm: Path, npm_does: str, why: st
     write(npm, npm_does)
     programs._had.cache_clear()
     with pytest.raises(pytest.skip.Exception, match=rf"NOT PROVED HERE: @some/thing@1\.2\.3 .*{why}"):
-        programs.installed(THING)
+        programs.require_program(THING)
     write(npm, GOOD)
     assert programs._had.__wrapped__(THING)[0] is not None  # nothing half done is in the way
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.process.process_table import ProcessId, is_alive, processes
+from scout.adapters.process.process_table import ProcessId, is_alive, list_processes
 from scout.daemon import lock
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BOTH = ("claude", "codex")
 
 
-def shell_of(harness: str, line: str) -> str:
+def build_shell(harness: str, line: str) -> str:
     """How a program's model runs something in a shell that it may not run unasked."""
     if harness == "claude":
         return f"<<tool Bash {json.dumps({'command': line, 'description': 'try'})}>>"
@@ -35,7 +35,7 @@ def machine() -> Generator[Machine]:
         yield made
 
 
-def pid_of(machine: Machine, session: str) -> int:
+def get_pid(machine: Machine, session: str) -> int:
     return int(machine.data("session", "inspect", session)["pid"])
 
 
@@ -72,8 +72,8 @@ def test_the_token_of_a_long_program_is_in_no_arguments_and_ends_with_its_sessio
     talkie = machine.repository("talkie", harness)
     machine.say("ask", "--project", str(talkie), "<<say hello>>")
     (session,) = machine.data("session", "list")["items"]
-    pid = pid_of(machine, session["id"])
-    tokens = {one for one in environment_of(pid) if one.startswith("sct_")}
+    pid = get_pid(machine, session["id"])
+    tokens = {one for one in read_environment(pid) if one.startswith("sct_")}
     assert tokens
     arguments = [one.read_bytes() for one in Path("/proc").glob("[0-9]*/cmdline") if one.exists()]
     logs = [one.read_bytes() for one in (machine.home / "logs").iterdir()]
@@ -85,7 +85,7 @@ def test_the_token_of_a_long_program_is_in_no_arguments_and_ends_with_its_sessio
         assert "unauthenticated" in machine.type("who", SCOUT_TOKEN=token).stderr
 
 
-def environment_of(pid: int) -> list[str]:
+def read_environment(pid: int) -> list[str]:
     """The values of the variables of a process."""
     told = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
     return [one.partition("=")[2] for one in told]
@@ -95,7 +95,7 @@ def environment_of(pid: int) -> list[str]:
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_permission_is_asked_of_the_person_and_decides(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
-    yes = machine.ask(talkie, f"{shell_of(harness, 'dd if=/dev/null of=one')} <<say done>>")
+    yes = machine.ask(talkie, f"{build_shell(harness, 'dd if=/dev/null of=one')} <<say done>>")
     item = machine.waits(yes)
     assert item["kind"] == "permission"
     assert "dd if=/dev/null of=one" in item["title"] + item["body"]
@@ -103,7 +103,7 @@ def test_a_permission_is_asked_of_the_person_and_decides(machine: Machine, harne
     machine.say("attention", "approve", item["id"])
     assert machine.ended(yes)["output"] == "done"
     assert (talkie / "one").exists()
-    no = machine.ask(talkie, f"{shell_of(harness, 'dd if=/dev/null of=two')} <<say as you wish>>")
+    no = machine.ask(talkie, f"{build_shell(harness, 'dd if=/dev/null of=two')} <<say as you wish>>")
     machine.say("attention", "deny", machine.waits(no)["id"], "not today")
     flight = machine.ended(no)
     assert flight["state"] == "completed", flight
@@ -163,34 +163,36 @@ def test_nothing_is_left_of_a_program_whose_shown_process_was_killed(machine: Ma
     flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
     eventually(lambda: machine.flight(flight)["state"] == "running", 30)
     session = machine.flight(flight)["sessionId"]
-    during = _killed(machine, session)
+    during = _kill_session(machine, session)
     assert machine.ended(flight, 15)["state"] == "failed"
-    eventually(lambda: not _left(during), 15)
+    eventually(lambda: not _list_left(during), 15)
 
     again = machine.ended(machine.ask(talkie, "<<say back again>>"))
     assert again["output"] == "back again"
-    idle = _killed(machine, again["sessionId"])  # between two turns
-    eventually(lambda: not _left(idle), 15)
+    idle = _kill_session(machine, again["sessionId"])  # between two turns
+    eventually(lambda: not _list_left(idle), 15)
 
     assert machine.ended(machine.ask(talkie, "<<say once more>>"))["output"] == "once more"
-    last = _killed(machine, again["sessionId"])
+    last = _kill_session(machine, again["sessionId"])
     machine.say("session", "stop", again["sessionId"])
-    assert not _left(last)
+    assert not _list_left(last)
     assert machine.data("session", "inspect", again["sessionId"])["state"] == "ended"
     fresh = machine.ended(machine.ask(talkie, "<<say hello>>"))
     assert (fresh["output"], fresh["sessionId"] == again["sessionId"]) == ("hello", False)
 
 
-def _killed(machine: Machine, session: str) -> set[ProcessId]:
+def _kill_session(machine: Machine, session: str) -> set[ProcessId]:
     """Kill the process that Scout shows for a session; all that ran with it."""
-    pid = pid_of(machine, session)
-    run = {entry.identity for entry in processes().values() if pid in {entry.identity.pid, entry.session}}
+    pid = get_pid(machine, session)
+    run = {
+        entry.identity for entry in list_processes().values() if pid in {entry.identity.pid, entry.session}
+    }
     assert len(run) >= 3  # the shell, its keeper and the program
     os.kill(pid, signal.SIGKILL)
     return run
 
 
-def _left(run: set[ProcessId]) -> set[ProcessId]:
+def _list_left(run: set[ProcessId]) -> set[ProcessId]:
     return {one for one in run if is_alive(one)}
 
 
@@ -214,7 +216,7 @@ def _program(machine: Machine, harness: str) -> int:
 def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
     line = "dd if=/dev/null of=ran; echo x >> ran; sleep 1"
-    flight = machine.ask(talkie, f"{shell_of(harness, line)} <<say collected>>")
+    flight = machine.ask(talkie, f"{build_shell(harness, line)} <<say collected>>")
     item = machine.waits(flight)
     machine.say("attention", "approve", item["id"])
     eventually((talkie / "ran").exists, 20)

@@ -14,10 +14,10 @@ from scout.mcp.address import PATHS
 from scout.mcp.app import McpSurface
 from scout.protocol.scout import Scout
 from tests.broker.rig import online_agent
-from tests.live.programs import Program, installed
+from tests.live.programs import Program, require_program
 from tests.mcp.fixture.offer import OFFER
 from tests.mcp.fixture.tasks import WORKER, work
-from tests.mcp.stage import Served, served
+from tests.mcp.stage import Served, open_server
 
 __all__ = ["SUITE", "Check", "checked", "node_words", "offered"]
 
@@ -75,7 +75,7 @@ class _Proxy(Application):
 @contextlib.asynccontextmanager
 async def offered(home: Path) -> AsyncGenerator[Served]:
     """The fixture, with a worker that does what its tools ask for."""
-    async with served(home, mount=_Mount, kind=_Proxy) as stage:
+    async with open_server(home, mount=_Mount, kind=_Proxy) as stage:
         assert isinstance(stage.application, _Proxy)
         stage.application.token = await stage.token(_ASKER)
         working = asyncio.get_running_loop().create_task(work(await online_agent(stage.rig, WORKER)))
@@ -89,7 +89,7 @@ async def offered(home: Path) -> AsyncGenerator[Served]:
 
 def node_words(program: Program) -> list[str]:
     """How a program of npm is run; the test is skipped where it cannot be had."""
-    return [str(installed(_NODE_22)), str(installed(program))]
+    return [str(require_program(_NODE_22)), str(require_program(program))]
 
 
 async def checked(url: str, revision: str, results: Path) -> list[Check]:

@@ -70,7 +70,7 @@ class Served:
 
 
 @asynccontextmanager
-async def served(
+async def open_server(
     home: Path,
     *,
     mount: Callable[[str], Mounted] = LazyMcp,
@@ -101,7 +101,7 @@ def scene(play: Callable[[Served], Awaitable[None]]) -> Callable[[Path], None]:
 
     def test(tmp_path: Path) -> None:
         async def run() -> None:
-            async with served(tmp_path) as stage:
+            async with open_server(tmp_path) as stage:
                 await play(stage)
 
         asyncio.run(run())

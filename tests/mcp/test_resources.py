@@ -24,7 +24,7 @@ from scout.protocol.access import RevokeToken
 from scout.protocol.agents import ConfigureAgent
 from scout.protocol.talk import Send
 from tests.broker.rig import online_agent, wait_until
-from tests.mcp.stage import MODES, Served, facts, scene, scenes, served
+from tests.mcp.stage import MODES, Served, facts, open_server, scene, scenes
 
 
 async def _read(client: Any, uri: str) -> Any:
@@ -195,7 +195,7 @@ def test_who_falls_behind_goes_on_from_there(tmp_path: Path) -> None:
     """One event of room: a burst of messages is more than a follower can keep."""
 
     async def run() -> None:
-        async with served(tmp_path, limits=Limits(stream_buffer=1)) as stage:
+        async with open_server(tmp_path, limits=Limits(stream_buffer=1)) as stage:
             told: list[str] = []
 
             async def heard(message: Any) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from scout.base.refusal import Refused, Remedy
 from scout.mcp.tools import lines
-from scout.mcp.tools.result import compact, refused
-from scout.mcp.tools.table import TOOLS, tools_of
+from scout.mcp.tools.result import build_refusal, drop_empty
+from scout.mcp.tools.table import TOOLS, get_role_tools
 from scout.model.agent import ToolRole
 from scout.model.problems.request import NotFound
 from scout.policy.usage import estimate_tokens
@@ -21,7 +21,7 @@ from scout.protocol.channels import CreateChannel
 from scout.protocol.inbox import ListInbox
 from scout.protocol.request import Page
 from scout.protocol.talk import Send
-from scout.protocol.tools import ROLE_TOOLS, roles_with
+from scout.protocol.tools import ROLE_TOOLS, list_roles
 from tests.broker.rig import online_agent
 from tests.mcp.stage import MODES, Served, facts, refusal, scene, scenes, text
 
@@ -33,8 +33,8 @@ WORKER = set(ROLE_TOOLS[ToolRole.WORKER])
 
 def test_the_table_and_the_roles_name_the_same_tools() -> None:
     assert set(TOOLS) == set(ROLE_TOOLS[ToolRole.HOST])
-    assert roles_with("broker_feed") == ("dev", "tl", "host")
-    assert roles_with("nothing") == ()
+    assert list_roles("broker_feed") == ("dev", "tl", "host")
+    assert list_roles("nothing") == ()
 
 
 def test_roles_grow_from_worker_to_host() -> None:
@@ -69,7 +69,7 @@ def test_a_schema_is_plain(tool: Any) -> None:
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_an_argument_that_is_unknown_is_refused_by_its_name(tool: Any) -> None:
     with pytest.raises(Refused) as caught:
-        tool.request({"bodi": "x"})
+        tool.build_request({"bodi": "x"})
     problem = caught.value.diagnostic
     assert problem.code == "bad_request"
     assert "bodi" in problem.message
@@ -89,17 +89,17 @@ def test_an_argument_that_is_unknown_is_refused_by_its_name(tool: Any) -> None:
 )
 def test_a_call_that_makes_no_sense_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(Refused) as caught:
-        TOOLS["work_update"].request(arguments)
+        TOOLS["work_update"].build_request(arguments)
     assert message in caught.value.diagnostic.message
 
 
 def test_numbers_and_truths_may_come_as_text_and_null_is_left_out() -> None:
-    request: Any = TOOLS["broker_feed"].request({"since": "12", "limit": None})
+    request: Any = TOOLS["broker_feed"].build_request({"since": "12", "limit": None})
     assert (request.after, request.limit, request.address) == (12, None, "self")
-    claim: Any = TOOLS["messages_inbox"].request({"claim": True, "limit": 3})
+    claim: Any = TOOLS["messages_inbox"].build_request({"claim": True, "limit": 3})
     assert (claim.operation, claim.limit) == ("inbox.claim", 3)
     with pytest.raises(Refused):
-        TOOLS["messages_inbox"].request({"claim": "maybe"})
+        TOOLS["messages_inbox"].build_request({"claim": "maybe"})
 
 
 @pytest.mark.rows("R0-96")
@@ -131,7 +131,7 @@ def test_numbers_and_truths_may_come_as_text_and_null_is_left_out() -> None:
     ],
 )
 def test_a_remedy_is_the_next_call_or_a_command(remedy: Remedy, step: dict[str, Any]) -> None:
-    result = refused(NotFound(noun="thing", id="x", remedies=(remedy,)), tools_of(ToolRole.DEV))
+    result = build_refusal(NotFound(noun="thing", id="x", remedies=(remedy,)), get_role_tools(ToolRole.DEV))
     assert result.is_error
     structured: Any = result.structured_content
     assert structured["remedies"] == [step]
@@ -139,24 +139,24 @@ def test_a_remedy_is_the_next_call_or_a_command(remedy: Remedy, step: dict[str, 
 
 
 def test_what_is_empty_is_not_told() -> None:
-    assert compact(
+    assert drop_empty(
         {"a": None, "b": "", "c": (), "d": {}, "e": False, "f": 0, "g": [{"h": None, "i": 1}]}
     ) == {
         "f": 0,
         "g": [{"i": 1}],
     }
-    assert compact({"items": [{"a": 1, "b": 2}]}, ("a",)) == {"items": [{"a": 1}]}
+    assert drop_empty({"items": [{"a": 1, "b": 2}]}, ("a",)) == {"items": [{"a": 1}]}
 
 
 def test_that_there_is_nothing_is_told() -> None:
     """Claude Code and Codex show their model the facts of a result and not its line."""
-    assert compact(Page[Any](items=())) == {"items": []}
-    assert compact(Page[Any](items=()), ("a",)) == {"items": []}
+    assert drop_empty(Page[Any](items=())) == {"items": []}
+    assert drop_empty(Page[Any](items=()), ("a",)) == {"items": []}
 
 
 def test_a_line_spells_the_next_call_as_json() -> None:
     receipt = {"flightId": "f1", "state": "queued", "next": {"tool": "wait", "arguments": {"flightId": "f1"}}}
-    assert lines.asked(receipt) == 'f1 is queued; next: wait {"flightId":"f1"}'
+    assert lines.ask(receipt) == 'f1 is queued; next: wait {"flightId":"f1"}'
 
 
 # -- over the wire -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from scout.mcp.tools import asking
 from scout.protocol.asks import GetFlight
 from scout.protocol.attention import AnswerAttention, GetAttention, ListAttention
 from tests.broker.rig import online_agent, wait_until
-from tests.mcp.stage import MODES, Served, facts, scene, scenes, served, text
+from tests.mcp.stage import MODES, Served, facts, open_server, scene, scenes, text
 
 
 @scenes
@@ -131,7 +131,7 @@ async def test_a_client_that_goes_away_waits_no_longer(stage: Served, mode: str)
 def test_a_daemon_that_stops_does_not_wait_for_those_who_wait(tmp_path: Path, mode: str) -> None:
     async def run() -> None:
         flight = ""
-        async with served(tmp_path) as stage:
+        async with open_server(tmp_path) as stage:
             await online_agent(stage.rig, "hudson")
 
             async def patient() -> None:

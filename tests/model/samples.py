@@ -7,26 +7,26 @@ import msgspec
 from scout.base.ids import mint
 from scout.base.time import Time
 from scout.identity.path import AgentPath
-from scout.model.agent import Agent, new_agent
+from scout.model.agent import Agent, create_agent
 from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import Ask
-from scout.model.attention import Attention, AttentionKind, actions_for
+from scout.model.attention import Attention, AttentionKind, list_actions
 from scout.model.card import Card
 from scout.model.conversation import Conversation, ConversationKind, Member, Message
 from scout.model.delivery import Backoff, Delivery
 from scout.model.endpoint import Endpoint, Transport
-from scout.model.flight import Flight, new_flight
+from scout.model.flight import Flight, create_flight
 from scout.model.grant import Action, Grant, GrantScope
 from scout.model.node import Node
 from scout.model.people.binding import Binding, Surface
 from scout.model.people.schedule import Schedule
 from scout.model.people.user import ConnectorKey, User
-from scout.model.question import Question, new_question
+from scout.model.question import Question, create_question
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.model.token import Token, TokenKind, hash_of
+from scout.model.token import Token, TokenKind, hash_secret
 from scout.model.usage import Usage, UsageLedger, UsageSource
-from scout.model.work_item import WorkItem, new_work
+from scout.model.work_item import WorkItem, create_work
 
 T0 = Time.parse("2026-11-15T12:00:00.000Z")
 T1 = T0.plus(60)
@@ -45,7 +45,7 @@ def _with(record: Any, changes: dict[str, Any]) -> Any:
 
 
 def an_agent(path: str = "/u1/agent/arc", **changes: Any) -> Agent:
-    return _with(new_agent(ALICE, AgentPath.parse(path), T0, node="mini", by=OPERATOR), changes)
+    return _with(create_agent(ALICE, AgentPath.parse(path), T0, node="mini", by=OPERATOR), changes)
 
 
 def an_endpoint(**changes: Any) -> Endpoint:
@@ -116,7 +116,7 @@ def an_ask(**changes: Any) -> Ask:
 
 
 def a_flight(**changes: Any) -> Flight:
-    return _with(new_flight(ident("flt"), an_ask(), T0), changes)
+    return _with(create_flight(ident("flt"), an_ask(), T0), changes)
 
 
 BACK_OFF = Backoff(first=2, most=300, attempts=8)
@@ -136,12 +136,12 @@ def a_delivery(**changes: Any) -> Delivery:
 
 
 def a_question(**changes: Any) -> Question:
-    base = new_question(ident("qst"), "Which port?", T0, asker_id=ALICE, responder_id=BOB)
+    base = create_question(ident("qst"), "Which port?", T0, asker_id=ALICE, responder_id=BOB)
     return _with(base, changes)
 
 
 def a_work_item(**changes: Any) -> WorkItem:
-    return _with(new_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB), changes)
+    return _with(create_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB), changes)
 
 
 def an_attention(kind: AttentionKind = AttentionKind.APPROVAL, **changes: Any) -> Attention:
@@ -151,7 +151,7 @@ def an_attention(kind: AttentionKind = AttentionKind.APPROVAL, **changes: Any) -
         user="u1",
         source=Ref.to(ALICE),
         title="May I?",
-        actions=actions_for(kind),
+        actions=list_actions(kind),
         created_at=T0,
         updated_at=T0,
     )
@@ -209,7 +209,7 @@ def a_token(**changes: Any) -> Token:
     base = Token(
         id=ident("tok"),
         kind=TokenKind.AGENT,
-        hashed=hash_of("secret"),
+        hashed=hash_secret("secret"),
         agent_id=ALICE,
         created_by=OPERATOR,
         created_at=T0,

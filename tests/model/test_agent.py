@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.base.codec import decode, encode
-from scout.base.ids import prefix_of
+from scout.base.ids import parse_prefix
 from scout.base.refusal import BadRequest, Refused, WrongRevision
 from scout.identity.path import Kind, ModelRole
 from scout.model.agent import (
@@ -17,8 +17,8 @@ from scout.model.agent import (
     PermissionProfile,
     ToolRole,
     WakePolicy,
-    active_at,
-    connects_by_itself,
+    is_self_connected,
+    mark_active,
     move_agent,
     project_id,
     raise_sub_index,
@@ -85,7 +85,7 @@ def test_a_new_agent_takes_owner_kind_and_role_from_its_path(
 ) -> None:
     agent = an_agent(path)
     assert (agent.owner, agent.kind, agent.model_role) == (owner, kind, role)
-    assert prefix_of(agent.id) == "agt"
+    assert parse_prefix(agent.id) == "agt"
 
 
 def test_the_defaults_of_a_new_agent() -> None:
@@ -108,7 +108,7 @@ def test_roles_are_separate() -> None:
     ["birth_branch", "path", "kind", "owner", "node", "definition_id", "id", "next_sub_index", "lifecycle"],
 )
 def test_what_an_agent_is_called_never_changes(name: str) -> None:
-    with pytest.raises(Refused, match=f"an agent's {name} never changes") as refused:
+    with pytest.raises(Refused, match=f"an agent's {name} cannot be changed") as refused:
         update_agent(an_agent(), T1, **_change(name))
     assert refused.value.diagnostic.code == "bad_request"
 
@@ -147,14 +147,14 @@ def test_a_sleeping_agent_says_since_when() -> None:
 
 
 def test_activity_is_volatile() -> None:
-    after = active_at(an_agent(), T1)
+    after = mark_active(an_agent(), T1)
     assert (after.last_active_at, after.revision, after.updated_at) == (T1, 1, T0)
 
 
 def test_a_project_is_a_folder_on_a_machine() -> None:
     assert project_id("mini", "/p") == project_id("mini", "/p")
     assert len({project_id("mini", "/p"), project_id("mini", "/q"), project_id("maxi", "/p")}) == 3
-    assert prefix_of(project_id("mini", "/p")) == "prj"
+    assert parse_prefix(project_id("mini", "/p")) == "prj"
 
 
 def test_a_config_is_read_with_its_wire_names() -> None:
@@ -215,4 +215,4 @@ def test_an_agent_is_stored_with_a_later_versions_fields_ignored() -> None:
 def test_an_agent_without_a_harness_and_a_command_connects_by_itself(
     config: AgentConfig, alone: bool
 ) -> None:
-    assert connects_by_itself(config) is alone
+    assert is_self_connected(config) is alone

@@ -1,6 +1,6 @@
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.model.ask import AskReceipt, IfUnreachable, ReplyMode, SessionPolicy, check_ask
 from tests.model.samples import an_ask
@@ -10,7 +10,7 @@ from tests.model.samples import an_ask
 def test_new_and_reuse_name_no_session(policy: SessionPolicy) -> None:
     ask = an_ask(session_policy=policy)
     assert check_ask(ask) is ask
-    with pytest.raises(Refused, match="name a session"):
+    with pytest.raises(Refused, match="need a session"):
         check_ask(an_ask(session_policy=policy, target_session_id="ses_1"))
 
 
@@ -18,7 +18,7 @@ def test_new_and_reuse_name_no_session(policy: SessionPolicy) -> None:
 def test_existing_and_fork_name_one(policy: SessionPolicy) -> None:
     ask = an_ask(session_policy=policy, target_session_id="ses_1")
     assert check_ask(ask) is ask
-    with pytest.raises(Refused, match="name a session"):
+    with pytest.raises(Refused, match="need a session"):
         check_ask(an_ask(session_policy=policy))
 
 
@@ -36,7 +36,7 @@ def test_a_receipt_leaves_out_what_is_not_known() -> None:
         phase="accepted",
         target="agt_1",
     )
-    assert set(plain(receipt)) == {
+    assert set(to_plain(receipt)) == {
         "conversationId",
         "messageId",
         "askId",

@@ -8,11 +8,11 @@ from scout.model.attention import (
     AttentionState,
     ReturnPath,
     Risk,
-    actions_for,
     check_attention,
     decide_attention,
     expire_attention,
     is_blocking,
+    list_actions,
     notify_attention,
 )
 from tests.model.samples import OPERATOR, T1, an_attention
@@ -66,7 +66,7 @@ def test_each_kind_takes_its_own_actions(kind: AttentionKind, move: AttentionMov
 
 
 def test_options_become_answers() -> None:
-    actions = actions_for(K.QUESTION, ("yes", "no"))
+    actions = list_actions(K.QUESTION, ("yes", "no"))
     assert [(action.move, action.label, action.value) for action in actions] == [
         (M.ANSWER, "yes", "yes"),
         (M.ANSWER, "no", "no"),
@@ -120,7 +120,7 @@ def test_an_item_carries_source_risk_actions_and_the_way_back() -> None:
     )
     assert (item.risk, item.return_path.session_id, item.return_path.request) == (Risk.HIGH, "ses_1", "req-7")
     assert item.source.startswith("agent:")
-    assert item.actions == actions_for(K.PERMISSION)
+    assert item.actions == list_actions(K.PERMISSION)
 
 
 def test_the_riskiest_item_is_the_most_urgent() -> None:

@@ -2,18 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import BadRequest, Refused
 from scout.model.card import (
     CARD,
     Card,
     CardState,
     check_card,
-    default_expiry,
-    default_max_uses,
     expire_card,
+    get_default_expiry,
+    get_default_max_uses,
+    get_effective_card,
     revoke_card,
-    shown_card,
     use_card,
 )
 from scout.model.problems.target import ExpiredCard
@@ -35,14 +35,14 @@ def test_each_cell(state: str, move: str, after: str) -> None:
 
 
 def test_an_agents_card_is_for_one_use_and_a_persons_for_any() -> None:
-    assert (default_max_uses(made_by_agent=True), default_max_uses(made_by_agent=False)) == (1, None)
+    assert (get_default_max_uses(made_by_agent=True), get_default_max_uses(made_by_agent=False)) == (1, None)
     used = use_card(a_card(), T1)
     assert (used.state, used.uses, used.cleanup_reason) == (CardState.USED, 1, "used up")
     assert use_card(a_card(max_uses=2), T1).cleanup_reason is None
 
 
 def test_a_card_carries_its_return_address_and_needs_no_session() -> None:
-    wire = plain(a_card())
+    wire = to_plain(a_card())
     assert {"expiresAt", "maxUses", "uses", "createdBy", "replyToSessionId", "cleanupReason"} <= set(wire)
     assert wire["replyToSessionId"] is None
 
@@ -91,15 +91,15 @@ def test_any_other_card_is_fine(uses: int | None) -> None:
 
 
 def test_the_card_of_an_agent_lasts_a_day_and_a_persons_until_it_is_revoked() -> None:
-    assert default_expiry(T1, made_by_agent=True) == T1.plus(86_400)
-    assert default_expiry(T1, made_by_agent=False) is None
+    assert get_default_expiry(T1, made_by_agent=True) == T1.plus(86_400)
+    assert get_default_expiry(T1, made_by_agent=False) is None
 
 
 def test_a_card_is_shown_as_expired_from_the_moment_its_time_is_over() -> None:
     card = a_card(expires_at=T1)
-    assert shown_card(card, T0) is card
-    assert shown_card(card, T1).state is CardState.EXPIRED
+    assert get_effective_card(card, T0) is card
+    assert get_effective_card(card, T1).state is CardState.EXPIRED
     revoked = revoke_card(card, T0)
-    assert shown_card(revoked, T1) is revoked
+    assert get_effective_card(revoked, T1) is revoked
     lasting = a_card(expires_at=None)
-    assert shown_card(lasting, T1) is lasting
+    assert get_effective_card(lasting, T1) is lasting

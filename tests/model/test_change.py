@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.machine import Mutable, changed, moved
+from scout.base.machine import Mutable, change_record, move_record
 from scout.base.refusal import Refused, WrongRevision, WrongState
 from scout.model import (
     agent,
@@ -136,7 +136,7 @@ SEEN: dict[str, tuple[str, Mutable, _Change]] = {
     "progress_work": (
         "work item",
         a_work_item(state=W.WORKING),
-        lambda r, **k: work_item.progress_work(r, work_item.Progress(), T1, **k),
+        lambda r, **k: work_item.update_progress(r, work_item.Progress(), T1, **k),
     ),
     "wait_work": ("work item", a_work_item(), lambda r, **k: work_item.wait_work(r, ON, CAROL, T1, **k)),
     "resume_work": (
@@ -192,7 +192,7 @@ LEASED = delivery.lease(a_delivery(), "d", T0)
 UNSEEN: dict[str, tuple[Mutable, Callable[[Any], Mutable]]] = {
     "take_sub_index": (an_agent(), lambda r: agent.take_sub_index(r, T1)[0]),
     "take_search_index": (an_agent(), lambda r: agent.take_search_index(r, T1)[0]),
-    "ready_session": (a_session(), lambda r: session.ready_session(r, T1)),
+    "ready_session": (a_session(), lambda r: session.mark_ready(r, T1)),
     "lose_session": (a_session(), lambda r: session.lose_session(r, "", T1)),
     "check_class": (a_session(), lambda r: session.check_class(r, session.SessionClass.TERMINAL, T1)),
     "observe_session": (a_session(), lambda r: session.observe_session(r, T1)),
@@ -258,18 +258,18 @@ def test_so_does_every_change_that_scout_makes_itself(name: str) -> None:
 
 
 def test_a_change_grows_the_revision_by_one_and_notes_the_time() -> None:
-    after = changed("node", a_node(revision=4), T1, version="2")
+    after = change_record("node", a_node(revision=4), T1, version="2")
     assert (after.revision, after.updated_at, after.created_at, after.version) == (5, T1, T0, "2")
 
 
 def test_the_record_itself_stays_as_it_was() -> None:
     before = a_node()
-    changed("node", before, T1, version="2")
+    change_record("node", before, T1, version="2")
     assert before == a_node()
 
 
 def test_a_move_sets_the_state_and_the_changes() -> None:
-    after = moved(NODE, a_node(), NodeMove.LOSE, T1, url="x")
+    after = move_record(NODE, a_node(), NodeMove.LOSE, T1, url="x")
     assert (after.state, after.url, after.revision) == (NodeState.UNREACHABLE, "x", 2)
 
 
@@ -277,14 +277,14 @@ def test_a_move_sets_the_state_and_the_changes() -> None:
 def test_an_update_may_carry_the_revision_it_saw(current: int, seen: int | None) -> None:
     record = a_node(revision=current)
     if seen in (None, current):
-        assert moved(NODE, record, NodeMove.LOSE, T1, seen=seen).revision == current + 1
+        assert move_record(NODE, record, NodeMove.LOSE, T1, seen=seen).revision == current + 1
         return
     with pytest.raises(Refused) as refused:
-        moved(NODE, record, NodeMove.LOSE, T1, seen=seen)
+        move_record(NODE, record, NodeMove.LOSE, T1, seen=seen)
     assert refused.value.diagnostic == WrongRevision(noun="node", id=record.id, seen=seen, current=current)
 
 
 def test_an_illegal_move_is_refused() -> None:
     with pytest.raises(Refused) as refused:
-        moved(NODE, a_node(), NodeMove.ADMIT, T1)
+        move_record(NODE, a_node(), NodeMove.ADMIT, T1)
     assert isinstance(refused.value.diagnostic, WrongState)

@@ -2,7 +2,7 @@
 
 from scout.base.time import Time
 from scout.model.events.asks import FlightQueued, Nudge, SweepNudged
-from scout.model.events.envelope import Changed, Metadata, concerned_agents, concerns
+from scout.model.events.envelope import Changed, Metadata, list_concerned, list_concerned_agents
 from scout.model.ref import Ref
 from tests.model.samples import a_flight, ident
 
@@ -20,8 +20,8 @@ def test_a_fact_concerns_its_two_ends_whom_it_names_and_whom_its_record_names() 
         payload=Changed(record=FLIGHT),
         metadata=Metadata(target_agents=(TO,)),
     )
-    assert {BY, TO, FLIGHT.id, FLIGHT.target, FLIGHT.requester_id, FLIGHT.ask_id} <= concerns(event)
-    assert concerned_agents(event) == sorted({BY, TO, FLIGHT.target, FLIGHT.requester_id})
+    assert {BY, TO, FLIGHT.id, FLIGHT.target, FLIGHT.requester_id, FLIGHT.ask_id} <= list_concerned(event)
+    assert list_concerned_agents(event) == sorted({BY, TO, FLIGHT.target, FLIGHT.requester_id})
 
 
 def test_a_fact_without_a_record_concerns_whom_its_payload_names() -> None:
@@ -29,4 +29,4 @@ def test_a_fact_without_a_record_concerns_whom_its_payload_names() -> None:
     event = SweepNudged(
         id=ident("evt"), seq=1, time=Time(0), source=Ref.to(BY), target=Ref.to(FLIGHT.id), payload=nudge
     )
-    assert concerned_agents(event) == sorted((BY, TO))
+    assert list_concerned_agents(event) == sorted((BY, TO))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.ids import prefix_of
+from scout.base.ids import parse_prefix
 from scout.base.refusal import BadRequest, Refused
 from scout.model.conversation import (
     BODY_LIMIT,
@@ -12,20 +12,20 @@ from scout.model.conversation import (
     SoftMentions,
     advance_cursor,
     archive_conversation,
-    broadcast_id,
-    channel_id,
     check_body,
     check_kind,
-    dm_id,
+    derive_broadcast_id,
+    derive_channel_id,
+    derive_dm_id,
+    derive_member_id,
+    derive_thread_id,
     join,
     leave,
     make_storable,
-    member_id,
     mute,
     redact,
     set_policy,
     shorten,
-    thread_id,
 )
 from scout.model.problems.request import TooLarge
 from tests.model.samples import ALICE, BOB, T0, T1, a_conversation, a_member, a_message
@@ -33,28 +33,50 @@ from tests.model.samples import ALICE, BOB, T0, T1, a_conversation, a_member, a_
 
 @given(st.text(), st.text())
 def test_a_pair_has_one_dm_whoever_writes_first(one: str, other: str) -> None:
-    assert dm_id(one, other) == dm_id(other, one)
-    assert prefix_of(dm_id(one, other)) == "cnv"
+    assert derive_dm_id(one, other) == derive_dm_id(other, one)
+    assert parse_prefix(derive_dm_id(one, other)) == "cnv"
 
 
 def test_other_pairs_have_other_dms() -> None:
-    assert len({dm_id("a", "b"), dm_id("a", "c"), dm_id("a", "a"), channel_id("a", "b")}) == 4
+    assert (
+        len(
+            {
+                derive_dm_id("a", "b"),
+                derive_dm_id("a", "c"),
+                derive_dm_id("a", "a"),
+                derive_channel_id("a", "b"),
+            }
+        )
+        == 4
+    )
 
 
 def test_these_ids_never_change_between_versions() -> None:
-    assert dm_id("b", "a") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
-    assert channel_id("u1", "dev") == "cnv_2dtr69vz0zg70a02d8tcwggfg2"
+    assert derive_dm_id("b", "a") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
+    assert derive_channel_id("u1", "dev") == "cnv_2dtr69vz0zg70a02d8tcwggfg2"
 
 
 def test_a_channel_is_its_owner_and_name() -> None:
-    assert channel_id("u1", "dev") == channel_id("u1", "dev")
-    assert len({channel_id("u1", "dev"), channel_id("u2", "dev"), channel_id("u1", "ops")}) == 3
+    assert derive_channel_id("u1", "dev") == derive_channel_id("u1", "dev")
+    assert (
+        len({derive_channel_id("u1", "dev"), derive_channel_id("u2", "dev"), derive_channel_id("u1", "ops")})
+        == 3
+    )
 
 
 def test_an_agent_is_once_in_a_conversation() -> None:
-    assert member_id("cnv_1", ALICE) == member_id("cnv_1", ALICE)
-    assert len({member_id("cnv_1", ALICE), member_id("cnv_1", BOB), member_id("cnv_2", ALICE)}) == 3
-    assert prefix_of(member_id("cnv_1", ALICE)) == "mbr"
+    assert derive_member_id("cnv_1", ALICE) == derive_member_id("cnv_1", ALICE)
+    assert (
+        len(
+            {
+                derive_member_id("cnv_1", ALICE),
+                derive_member_id("cnv_1", BOB),
+                derive_member_id("cnv_2", ALICE),
+            }
+        )
+        == 3
+    )
+    assert parse_prefix(derive_member_id("cnv_1", ALICE)) == "mbr"
 
 
 @given(st.text())
@@ -173,8 +195,18 @@ def test_redaction_takes_the_body_and_keeps_the_rest() -> None:
 
 
 def test_broadcasts_and_threads_have_ids_of_their_own() -> None:
-    assert len({broadcast_id("me"), broadcast_id("u1"), thread_id("me"), channel_id("me", "me")}) == 4
-    assert {prefix_of(broadcast_id("me")), prefix_of(thread_id("msg_1"))} == {"cnv"}
+    assert (
+        len(
+            {
+                derive_broadcast_id("me"),
+                derive_broadcast_id("u1"),
+                derive_thread_id("me"),
+                derive_channel_id("me", "me"),
+            }
+        )
+        == 4
+    )
+    assert {parse_prefix(derive_broadcast_id("me")), parse_prefix(derive_thread_id("msg_1"))} == {"cnv"}
 
 
 @given(st.text(st.characters(codec=None), max_size=200))

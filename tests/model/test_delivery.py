@@ -17,15 +17,15 @@ from scout.model.delivery import (
     InspectResult,
     ack,
     back_off,
-    bounce_of,
+    build_bounce,
     cancel_delivery,
     check_origin,
     dead_letter,
     expire,
+    has_lease_ended,
+    is_ahead_of_clock,
     is_due,
-    is_from_the_future,
     lease,
-    lease_is_over,
     nack,
     postpone,
     renew,
@@ -141,7 +141,7 @@ def test_what_is_postponed_was_not_tried() -> None:
 def test_an_expired_lease_may_have_been_taken() -> None:
     again = expire(lease(a_delivery(), "d", T0), T1, BACK_OFF)
     assert (again.state, again.may_repeat, again.next_attempt_at) == (S.PENDING, True, T1.plus(2))
-    assert again.problem == "the lease ran out"
+    assert again.problem == "the lease expired"
 
 
 def test_after_the_last_attempt_it_is_dead_lettered() -> None:
@@ -167,11 +167,11 @@ def test_expiring_what_is_not_leased_is_refused_also_at_the_limit() -> None:
 
 def test_a_dead_letter_bounces_to_the_sender() -> None:
     dead = dead_letter(a_delivery(attempts=8, ask_id="ask_1"), "no login", T1)
-    bounce = bounce_of(dead)
+    bounce = build_bounce(dead)
     assert (bounce.to, bounce.target, bounce.message_id) == (ALICE, BOB, MESSAGE)
     assert (bounce.delivery_id, bounce.ask_id, bounce.attempts) == (dead.id, "ask_1", 8)
     assert bounce.text == f"not delivered to {BOB} after 8 attempts: no login"
-    named = bounce_of(dead_letter(a_delivery(attempts=8), "no login", T1), "@bob")
+    named = build_bounce(dead_letter(a_delivery(attempts=8), "no login", T1), "@bob")
     assert named.text == "not delivered to @bob after 8 attempts: no login"
 
 
@@ -191,7 +191,7 @@ def test_after_a_restart_what_inspect_found_decides() -> None:
     assert (taken.leased_until, taken.problem) == (None, "")
     fresh = settle_uncertain(leased, InspectResult.NOT_TAKEN, T1, BACK_OFF)
     assert (fresh.state, fresh.may_repeat, fresh.next_attempt_at) == (S.PENDING, False, T1)
-    assert fresh.problem == "not taken before the restart"
+    assert fresh.problem == "not accepted before the restart"
     unknown = settle_uncertain(leased, InspectResult.UNKNOWN, T1, BACK_OFF)
     assert (unknown.state, unknown.may_repeat) == (S.PENDING, True)
 
@@ -201,7 +201,7 @@ def test_unknown_is_redelivered_once() -> None:
         settle_uncertain(lease(a_delivery(), "b", T0), InspectResult.UNKNOWN, T0, BACK_OFF), "b", T1
     )
     given_up = settle_uncertain(repeat, InspectResult.UNKNOWN, T1, BACK_OFF)
-    assert (given_up.state, given_up.problem) == (S.DEAD_LETTERED, "twice uncertain whether it was taken")
+    assert (given_up.state, given_up.problem) == (S.DEAD_LETTERED, "uncertain twice whether it was accepted")
     assert given_up.updated_at == T1
     assert settle_uncertain(repeat, InspectResult.NOT_TAKEN, T1, BACK_OFF).may_repeat is True
 
@@ -220,17 +220,17 @@ def test_what_is_due_and_whose_lease_is_over() -> None:
     assert not is_due(a_delivery(next_attempt_at=T1), T0)
     leased = lease(a_delivery(), "d", T0)
     assert not is_due(leased, T1)
-    assert lease_is_over(leased, T0.plus(60))
-    assert not lease_is_over(leased, T0.plus(59.999))
-    assert not lease_is_over(a_delivery(), T1)
-    assert not lease_is_over(a_delivery(state=S.LEASED), T1)
+    assert has_lease_ended(leased, T0.plus(60))
+    assert not has_lease_ended(leased, T0.plus(59.999))
+    assert not has_lease_ended(a_delivery(), T1)
+    assert not has_lease_ended(a_delivery(state=S.LEASED), T1)
 
 
 def test_what_a_clock_that_was_ahead_has_set_is_over_when_the_clock_is_put_right() -> None:
     day = T0.plus(86_400)
     leased = lease(a_delivery(), "d", day)
-    assert (lease_is_over(leased, T0), is_from_the_future(leased, T0)) == (True, True)
-    assert not lease_is_over(leased, day.plus(-CLOCK_SLACK))
+    assert (has_lease_ended(leased, T0), is_ahead_of_clock(leased, T0)) == (True, True)
+    assert not has_lease_ended(leased, day.plus(-CLOCK_SLACK))
     waiting = nack(leased, "d", day, rule=BACK_OFF)
     assert (is_due(waiting, T0), is_due(waiting, day)) == (True, False)
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout.base.codec import decode, encode, render
-from scout.base.refusal import Candidate, Diagnostic, Family, Refused, Remedy, code_of, status_of
+from scout.base.refusal import Candidate, Diagnostic, Family, Refused, Remedy, get_code, get_status
 from scout.base.time import Time
 from scout.model.problems import diagnostics as listed
-from scout.model.problems.diagnostics import ALL, by_code, explain
+from scout.model.problems.diagnostics import ALL, explain, find_diagnostic
 from scout.model.problems.request import (
     Busy,
     Forbidden,
@@ -115,7 +115,7 @@ git_failed              9  500
 
 def test_every_code_is_listed_once_with_its_class() -> None:
     expected = {line.split()[0]: tuple(map(int, line.split()[1:])) for line in CODES.strip().splitlines()}
-    assert {code_of(kind): (kind.family.exit_code, status_of(kind)) for kind in ALL} == expected
+    assert {get_code(kind): (kind.family.exit_code, get_status(kind)) for kind in ALL} == expected
     assert len(ALL) == len(expected)
 
 
@@ -124,9 +124,9 @@ def test_every_diagnostic_that_is_declared_is_listed() -> None:
     assert declared == set(ALL)
 
 
-@pytest.mark.parametrize("kind", ALL, ids=code_of)
+@pytest.mark.parametrize("kind", ALL, ids=get_code)
 def test_each_is_explained_in_a_few_lines(kind: type[Diagnostic]) -> None:
-    text = explain(code_of(kind))
+    text = explain(get_code(kind))
     lines = text.splitlines()
     assert 2 <= len([line for line in lines if line]) <= 12
     assert lines[1:2] in ([""], [])
@@ -134,7 +134,7 @@ def test_each_is_explained_in_a_few_lines(kind: type[Diagnostic]) -> None:
     assert not [line for line in lines if line != line.rstrip()]
 
 
-@pytest.mark.parametrize("kind", ALL, ids=code_of)
+@pytest.mark.parametrize("kind", ALL, ids=get_code)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_each_has_words_and_comes_back_from_the_wire(kind: type[Diagnostic], data: st.DataObject) -> None:
@@ -142,14 +142,14 @@ def test_each_has_words_and_comes_back_from_the_wire(kind: type[Diagnostic], dat
     assert decode(encode(one), kind) == one
     assert decode(encode(one), listed.AnyDiagnostic) == one  # pyright: ignore[reportArgumentType] (a union)
     shown = render(one)
-    assert (shown["code"], shown["message"]) == (code_of(kind), one.message)
+    assert (shown["code"], shown["message"]) == (get_code(kind), one.message)
     assert {"candidates", "remedies"} <= set(shown)
     assert json.loads(encode(one))["code"] == one.code
 
 
-@pytest.mark.parametrize("kind", ALL, ids=code_of)
+@pytest.mark.parametrize("kind", ALL, ids=get_code)
 def test_the_code_finds_its_class(kind: type[Diagnostic]) -> None:
-    assert by_code(code_of(kind)) is kind
+    assert find_diagnostic(get_code(kind)) is kind
 
 
 def test_an_unknown_code_is_refused_with_the_nearest() -> None:
@@ -163,7 +163,7 @@ def test_an_unknown_code_is_refused_with_the_nearest() -> None:
         remedies=(Remedy(operation="explain", parameters={"code": "unknown_target"}), every),
     )
     with pytest.raises(Refused) as far:
-        by_code("zzzzzz" * 20)
+        find_diagnostic("zzzzzz" * 20)
     assert far.value.diagnostic == NotFound(noun="diagnostic", id="zzzzzz" * 10, remedies=(every,))
 
 

@@ -14,13 +14,13 @@ from scout.model.endpoint import (
     EndpointFailure,
     EndpointMove,
     EndpointState,
-    heard_from,
-    heartbeat_is_news,
+    get_permission_profile,
+    get_wake_policy,
+    is_news,
     is_online,
     move_endpoint,
-    permission_of,
+    record_heartbeat,
     update_endpoint,
-    wake_policy_of,
 )
 from tests.model.samples import T0, T1, an_agent, an_endpoint
 from tests.model.table import cells, check_cell
@@ -87,7 +87,7 @@ def test_being_ready_forgets_the_break_and_nothing_before_does() -> None:
 @pytest.mark.parametrize("name", ["harness", "node", "session_id", "agent_id", "state", "banana"])
 def test_what_makes_an_endpoint_never_changes(name: str) -> None:
     endpoint = an_endpoint(session_id="ses_1")
-    with pytest.raises(Refused, match=f"an endpoint's {name} never changes") as refused:
+    with pytest.raises(Refused, match=f"an endpoint's {name} cannot be changed") as refused:
         update_endpoint(endpoint, T1, **_change(name))
     diagnostic = refused.value.diagnostic
     assert isinstance(diagnostic, BadRequest)
@@ -137,7 +137,7 @@ def test_how_long_a_sign_of_life_lasts_is_an_argument() -> None:
 @pytest.mark.parametrize("state", sorted(set(S) - {S.UNREACHABLE, S.STALE}))
 def test_a_sign_of_life_is_volatile(state: EndpointState) -> None:
     before = an_endpoint(state=state)
-    after = heard_from(before, T1)
+    after = record_heartbeat(before, T1)
     assert (after.last_seen, after.state, after.revision, after.updated_at) == (T1, state, 1, T0)
 
 
@@ -147,13 +147,13 @@ def test_a_sign_of_life_brings_a_lost_endpoint_back(
     move: EndpointMove, was: EndpointState, back: EndpointState
 ) -> None:
     lost = move_endpoint(an_endpoint(state=was), move, T1, reason="silent")
-    found = heard_from(lost, T1.plus(5))
+    found = record_heartbeat(lost, T1.plus(5))
     assert (found.state, found.failure, found.last_seen) == (back, None, T1.plus(5))
     assert found.updated_at == T1.plus(5)
 
 
 def test_a_lost_endpoint_without_a_story_comes_back_idle() -> None:
-    assert heard_from(an_endpoint(state=S.STALE), T1).state is S.IDLE
+    assert record_heartbeat(an_endpoint(state=S.STALE), T1).state is S.IDLE
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_heartbeat_is_logged_when_reachability_changes_or_every_ten_minutes(
     before: dict[str, Any], written: Time | None, now: Time, news: bool
 ) -> None:
     endpoint = an_endpoint(**before)
-    assert heartbeat_is_news(endpoint, heard_from(endpoint, now), now, written=written) is news
+    assert is_news(endpoint, record_heartbeat(endpoint, now), now, written=written) is news
 
 
 def test_an_endpoints_own_policies_come_before_its_agents() -> None:
@@ -178,11 +178,14 @@ def test_an_endpoints_own_policies_come_before_its_agents() -> None:
         config=AgentConfig(wake_policy=WakePolicy.MANUAL, permission_profile=PermissionProfile.REVIEW)
     )
     own = an_endpoint(wake_policy=WakePolicy.KEEP_WARM, permission_profile=PermissionProfile.OBSERVE)
-    assert (wake_policy_of(agent), permission_of(agent)) == (WakePolicy.MANUAL, PermissionProfile.REVIEW)
-    assert wake_policy_of(agent, an_endpoint()) is WakePolicy.MANUAL
-    assert permission_of(agent, an_endpoint()) is PermissionProfile.REVIEW
-    assert wake_policy_of(agent, own) is WakePolicy.KEEP_WARM
-    assert permission_of(agent, own) is PermissionProfile.OBSERVE
+    assert (get_wake_policy(agent), get_permission_profile(agent)) == (
+        WakePolicy.MANUAL,
+        PermissionProfile.REVIEW,
+    )
+    assert get_wake_policy(agent, an_endpoint()) is WakePolicy.MANUAL
+    assert get_permission_profile(agent, an_endpoint()) is PermissionProfile.REVIEW
+    assert get_wake_policy(agent, own) is WakePolicy.KEEP_WARM
+    assert get_permission_profile(agent, own) is PermissionProfile.OBSERVE
 
 
 @given(st.lists(st.sampled_from(list(M)), max_size=30))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scout.base.codec import decode, encode, plain, stored
+from scout.base.codec import decode, encode, encode_for_store, to_plain
 from scout.base.refusal import BadRequest, Refused
 from scout.model.delivery import DeliveryMove
 from scout.model.events import event_types
@@ -25,7 +25,7 @@ from scout.model.events.directory import (
     TokenCreated,
 )
 from scout.model.events.envelope import Changed, Event, Metadata, PassedOver, WakeFact
-from scout.model.events.event_types import event_type, read_event
+from scout.model.events.event_types import get_event_type, read_event
 from scout.model.events.presence import AGENT_EVENTS, ENDPOINT_EVENTS, SESSION_EVENTS
 from scout.model.events.reservations import RESERVATION_EVENTS
 from scout.model.events.talk import (
@@ -33,8 +33,8 @@ from scout.model.events.talk import (
     QUESTION_EVENTS,
     MessagePosted,
     Posted,
-    message_of,
-    posted,
+    build_post,
+    read_message,
 )
 from scout.model.flight import Flight, FlightMove
 from scout.model.ref import Ref
@@ -109,17 +109,17 @@ def a_posting(**metadata: Any) -> MessagePosted:
         time=T0,
         source=Ref.to(ALICE),
         target=Ref.to(CONVERSATION),
-        payload=posted(a_message()),
+        payload=build_post(a_message()),
         metadata=Metadata(**metadata),
     )
 
 
 def test_every_type_is_there_once() -> None:
-    assert sorted(map(event_type, event_types.ALL)) == sorted(TYPES.split())
+    assert sorted(map(get_event_type, event_types.ALL)) == sorted(TYPES.split())
 
 
 def test_there_is_no_mention_event() -> None:
-    assert not [name for name in map(event_type, event_types.ALL) if "mention" in name]
+    assert not [name for name in map(get_event_type, event_types.ALL) if "mention" in name]
 
 
 def test_each_type_has_its_own_version_and_says_what_it_is() -> None:
@@ -128,28 +128,28 @@ def test_each_type_has_its_own_version_and_says_what_it_is() -> None:
         assert (kind.__doc__ or "").strip()
 
 
-@pytest.mark.parametrize("kind", event_types.ALL, ids=event_type)
+@pytest.mark.parametrize("kind", event_types.ALL, ids=get_event_type)
 @settings(max_examples=3)
 @given(data=st.data())
 def test_sent_or_stored_an_event_comes_back(kind: type[Event], data: st.DataObject) -> None:
     one = data.draw(records(kind))
     assert read_event(encode(one)) == one
-    assert read_event(stored(one)) == one
-    assert decode(plain(one), event_types.AnyEvent) == one  # pyright: ignore[reportArgumentType] (a union of types)
-    assert json.loads(encode(one))["type"] == event_type(kind)
+    assert read_event(encode_for_store(one)) == one
+    assert decode(to_plain(one), event_types.AnyEvent) == one  # pyright: ignore[reportArgumentType] (a union of types)
+    assert json.loads(encode(one))["type"] == get_event_type(kind)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_move_has_its_event(family: Mapping[StrEnum, type[Event]]) -> None:
     (moves,) = {type(move) for move in family}
     assert set(family) == set(moves.__members__.values())
-    nouns = {event_type(kind).split(".")[1] for kind in family.values()}
+    nouns = {get_event_type(kind).split(".")[1] for kind in family.values()}
     assert len(nouns) == 1
 
 
 def test_a_move_is_told_apart_from_an_equal_word_of_another_noun() -> None:
-    assert event_type(FLIGHT_EVENTS[FlightMove.CANCEL]) == "collab.flight.cancelled"
-    assert event_type(DELIVERY_EVENTS[DeliveryMove.CANCEL]) == "collab.delivery.cancelled"
+    assert get_event_type(FLIGHT_EVENTS[FlightMove.CANCEL]) == "collab.flight.cancelled"
+    assert get_event_type(DELIVERY_EVENTS[DeliveryMove.CANCEL]) == "collab.delivery.cancelled"
 
 
 def test_a_message_is_posted_as_text_and_kind() -> None:
@@ -170,8 +170,8 @@ def test_a_message_comes_back_from_its_event(payload: Posted, time: Any) -> None
         payload=payload,
         metadata=Metadata(mentions=("@hudson",), target_agents=(BOB,), in_reply_to="msg_1"),
     )
-    message = message_of(one)
-    assert posted(message) == payload
+    message = read_message(one)
+    assert build_post(message) == payload
     assert (message.sender, message.conversation_id, message.created_at) == (ALICE, CONVERSATION, time)
     assert (message.mentions, message.target_agents, message.in_reply_to) == (("@hudson",), (BOB,), "msg_1")
 
@@ -255,7 +255,7 @@ def _started(flight: Flight, **more: Any) -> FlightStarted:
 @pytest.mark.parametrize("version", [None, 1, 2, 3])
 def test_an_old_version_is_lifted_step_by_step_when_it_is_read(version: int | None) -> None:
     flight = a_flight()
-    fields = plain(_started(flight, move="start", reason="" if version != 3 else "said"))
+    fields = to_plain(_started(flight, move="start", reason="" if version != 3 else "said"))
     fields.pop("v")
     if version is not None:
         fields["v"] = version
@@ -269,5 +269,5 @@ def test_an_old_version_is_lifted_step_by_step_when_it_is_read(version: int | No
 
 
 def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
-    fields = plain(_started(a_flight()))
+    fields = to_plain(_started(a_flight()))
     assert read_event(json.dumps({**fields, "v": 9}), UPCASTS).v == 9

@@ -15,12 +15,12 @@ from scout.model.flight import (
     FlightMove,
     FlightPhase,
     FlightState,
+    build_error,
     cancel_flight,
     complete_flight,
-    error_of,
+    create_flight,
     fail_flight,
     hold_flight,
-    new_flight,
     note_flight,
     postpone_flight,
     resume_flight,
@@ -54,7 +54,7 @@ def test_each_cell(state: str, move: str, after: str) -> None:
 
 
 def test_a_new_flight_is_queued_with_a_reason_and_a_next_check() -> None:
-    flight = new_flight(ident("flt"), an_ask(work_item_id="wrk_1"), T0)
+    flight = create_flight(ident("flt"), an_ask(work_item_id="wrk_1"), T0)
     assert (flight.state, flight.phase, flight.attempt) == (S.QUEUED, FlightPhase.ACCEPTED, 1)
     assert (flight.ask_id, flight.conversation_id, flight.work_item_id) == (ASK, CONVERSATION, "wrk_1")
     assert (flight.requester_id, flight.target, flight.next_move_owner_id) == (ALICE, BOB, BOB)
@@ -67,7 +67,7 @@ def test_a_new_flight_is_queued_with_a_reason_and_a_next_check() -> None:
 )
 def test_only_an_existing_session_is_known_beforehand(policy: SessionPolicy, known: str | None) -> None:
     ask = an_ask(session_policy=policy, target_session_id="ses_1")
-    assert new_flight(ident("flt"), ask, T0).session_id == known
+    assert create_flight(ident("flt"), ask, T0).session_id == known
 
 
 def test_starting_learns_where_it_runs() -> None:
@@ -169,7 +169,7 @@ def test_failing_and_cancelling_say_why() -> None:
 
 def test_a_diagnostic_becomes_the_error() -> None:
     problem = SessionFailed(session_id="ses_1", layer=Layer.PROCESS, reason="exit 1")
-    assert error_of(problem, "sessions/ses_1/err") == FlightError(
+    assert build_error(problem, "sessions/ses_1/err") == FlightError(
         code="session_failed", message="session ses_1 failed in the process: exit 1", log="sessions/ses_1/err"
     )
 

@@ -17,12 +17,12 @@ from scout.model.flight import (
     FlightState,
     Trouble,
     close_delivery,
+    follow_ack,
+    follow_dead_letter,
     follow_delivery,
+    follow_lease,
+    follow_return,
     hold_flight,
-    on_acked,
-    on_dead_lettered,
-    on_leased,
-    on_returned,
 )
 from scout.model.problems.session import Layer
 from scout.model.waiting import WaitingKind, WaitingOn
@@ -35,33 +35,33 @@ DEAD = dead_letter(LEASED, "no login", T1)
 
 
 def test_leased_is_waking() -> None:
-    flight = on_leased(a_flight(), LEASED, T0)
+    flight = follow_lease(a_flight(), LEASED, T0)
     assert (flight.state, flight.phase) == (FlightState.QUEUED, FlightPhase.WAKING)
     assert (flight.reason, flight.next_check_at) == ("waking the target, attempt 1", LEASED.leased_until)
 
 
 def test_waking_ends_a_hold() -> None:
     held = hold_flight(a_flight(), WaitingOn(kind=WaitingKind.OPERATOR), T0, next_move_owner_id=OPERATOR)
-    flight = on_leased(held, a_delivery(state=DeliveryState.LEASED), T1)
+    flight = follow_lease(held, a_delivery(state=DeliveryState.LEASED), T1)
     assert (flight.waiting_on, flight.next_move_owner_id, flight.next_check_at) == (None, BOB, T1)
 
 
 def test_acked_is_running_where_the_delivery_went() -> None:
-    flight = on_acked(on_leased(a_flight(), LEASED, T0), ACKED, T1)
+    flight = follow_ack(follow_lease(a_flight(), LEASED, T0), ACKED, T1)
     assert (flight.state, flight.phase) == (FlightState.RUNNING, FlightPhase.WORKING)
     assert (flight.endpoint_id, flight.session_id) == ("ept_1", "ses_1")
 
 
 def test_a_failed_attempt_is_retried_with_its_reason() -> None:
-    flight = on_returned(on_leased(a_flight(), LEASED, T0), RETURNED, T1)
+    flight = follow_return(follow_lease(a_flight(), LEASED, T0), RETURNED, T1)
     assert (flight.state, flight.phase) == (FlightState.QUEUED, FlightPhase.RETRYING)
     assert (flight.reason, flight.next_check_at) == ("attempt 1 failed: busy", RETURNED.next_attempt_at)
     silent = nack(LEASED, "d", T1, rule=BACK_OFF)
-    assert on_returned(a_flight(), silent, T1).reason == "attempt 1 failed: no reason given"
+    assert follow_return(a_flight(), silent, T1).reason == "attempt 1 failed: no reason given"
 
 
 def test_dead_lettered_is_failed_with_layer_and_remedy() -> None:
-    flight = on_dead_lettered(
+    flight = follow_dead_letter(
         a_flight(), DEAD, T1, address="@bob", trouble=Trouble(Layer.HARNESS, "sessions/1/err")
     )
     assert (flight.state, flight.finished_at, flight.updated_at) == (FlightState.FAILED, T1, T1)
@@ -69,7 +69,7 @@ def test_dead_lettered_is_failed_with_layer_and_remedy() -> None:
     assert (flight.error.code, flight.error.log) == ("wake_failed", "sessions/1/err")
     assert flight.error.message == "waking @bob failed once in the harness: no login"
     assert [remedy.operation for remedy in flight.error.remedies] == ["flight.retry"]
-    silent = on_dead_lettered(a_flight(), dead_letter(LEASED, "", T1), T1)
+    silent = follow_dead_letter(a_flight(), dead_letter(LEASED, "", T1), T1)
     assert silent.error is not None
     assert silent.error.message == f"waking {BOB} failed once in the adapter: no reason given"
 
@@ -84,7 +84,7 @@ def test_a_flight_that_has_gone_on_is_left_alone(state: FlightState, delivery: D
 @pytest.mark.parametrize("state", sorted(FLIGHT.terminal))
 def test_a_finished_flight_does_not_fail_again(state: FlightState) -> None:
     flight = a_flight(state=state)
-    assert on_dead_lettered(flight, DEAD, T1) is flight
+    assert follow_dead_letter(flight, DEAD, T1) is flight
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scout.base.codec import decode, encode, stored
+from scout.base.codec import decode, encode, encode_for_store
 from scout.base.machine import Mutable
 from scout.base.record import Record
 from scout.model.ask import AskReceipt
@@ -70,4 +70,4 @@ def test_only_times_of_a_last_sign_are_volatile() -> None:
 def test_sent_or_stored_a_record_comes_back(kind: type[Record], data: st.DataObject) -> None:
     one = data.draw(records(kind))
     assert decode(encode(one), kind) == one
-    assert decode(stored(one), kind) == one
+    assert decode(encode_for_store(one), kind) == one

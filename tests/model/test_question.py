@@ -13,8 +13,8 @@ from scout.model.question import (
     answer_question,
     answer_with_work,
     close_question,
+    create_question,
     decline_question,
-    new_question,
     reopen_question,
 )
 from scout.model.work_item import WorkState
@@ -48,7 +48,7 @@ def test_a_question_never_carries_progress() -> None:
 
 
 def test_an_open_question_is_the_responders_and_an_answered_one_the_askers() -> None:
-    question = new_question(
+    question = create_question(
         ident("qst"),
         "Which?",
         T0,
@@ -71,7 +71,7 @@ def test_an_open_question_is_the_responders_and_an_answered_one_the_askers() -> 
 )
 def test_a_question_without_text_or_people_is_refused(body: str, asker: str, responder: str) -> None:
     with pytest.raises(Refused, match="a text, an asker and a responder"):
-        new_question(ident("qst"), body, T0, asker_id=asker, responder_id=responder)
+        create_question(ident("qst"), body, T0, asker_id=asker, responder_id=responder)
 
 
 def test_an_answer_has_words() -> None:

@@ -19,25 +19,25 @@ from scout.model.grant import GrantScope, check_grant
 from scout.model.people.binding import Surface, check_binding
 from scout.model.people.schedule import check_schedule
 from scout.model.people.user import check_user
-from scout.model.problems.diagnostics import by_code
+from scout.model.problems.diagnostics import find_diagnostic
 from scout.model.problems.request import NotFound, NotOwner, TooLarge, Unauthenticated
 from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.model.problems.target import ExpiredCard
-from scout.model.question import answer_question, new_question
+from scout.model.question import answer_question, create_question
 from scout.model.ref import Ref
 from scout.model.session import SessionClass, SessionState, resume_session
 from scout.model.token import TokenKind, TokenState, check_token, require_valid
-from scout.model.usage import checked_usage
+from scout.model.usage import check_usage
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 from scout.model.work_item import (
     Progress,
     RelationKind,
     WorkState,
+    create_work,
     give_next_move,
     hand_over_work,
-    new_work,
-    progress_work,
     relate_work,
+    update_progress,
     update_work,
     wait_work,
 )
@@ -89,14 +89,14 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     "agent": (
         lambda: update_agent(an_agent(), T1, path="/x"),
         bad(
-            "an agent's path never changes; these may: config, model_role, project_root, tool_role, working_dir",
+            "an agent's path cannot be changed; these can: config, model_role, project_root, tool_role, working_dir",
             "path",
         ),
     ),
     "config key": (
         lambda: read_config({"wakepolice": 1}),
         BadRequest(
-            problem=f"unknown config key 'wakepolice'; known are {CONFIG}",
+            problem=f"unknown config key 'wakepolice'; known keys: {CONFIG}",
             field="wakepolice",
             candidates=(Candidate(address="wakePolicy"),),
         ),
@@ -110,7 +110,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "endpoint": (
         lambda: update_endpoint(an_endpoint(), T1, node="maxi"),
-        bad("an endpoint's node never changes by an update: a new one is a new endpoint", "node"),
+        bad("an endpoint's node cannot be changed: register a new endpoint", "node"),
     ),
     "session": (
         lambda: resume_session(
@@ -159,11 +159,11 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "thread": (
         lambda: check_kind(a_conversation(kind=ConversationKind.THREAD)),
-        bad("a thread needs the conversation it hangs on", "kind"),
+        bad("a thread needs its parent conversation", "kind"),
     ),
     "ask": (
         lambda: check_ask(an_ask(session_policy=SessionPolicy.FORK)),
-        bad("existing and fork name a session, new and reuse do not", "targetSessionId"),
+        bad("existing and fork need a session; new and reuse take none", "targetSessionId"),
     ),
     "waiting": (
         lambda: check_waiting(ON, None),
@@ -207,7 +207,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         bad("retryAfter is 0 to 86400 seconds", "retryAfter"),
     ),
     "question": (
-        lambda: new_question("q", "", T1, asker_id=ALICE, responder_id=BOB),
+        lambda: create_question("q", "", T1, asker_id=ALICE, responder_id=BOB),
         bad("a question needs a text, an asker and a responder"),
     ),
     "answer": (
@@ -215,12 +215,12 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         bad("an answer needs a text; to say no, decline", "answer"),
     ),
     "work": (
-        lambda: new_work("w", "x", T1, requester_id=ALICE, owner_id=""),
+        lambda: create_work("w", "x", T1, requester_id=ALICE, owner_id=""),
         bad("a work item needs a title, a requester and an owner"),
     ),
     "work waits": (
         lambda: wait_work(a_work_item(), ON, "", T1),
-        bad("a waiting work item names who owns the next move", "nextMoveOwnerId"),
+        bad("a waiting work item needs a next-move owner", "nextMoveOwnerId"),
     ),
     "hand over": (
         lambda: hand_over_work(a_work_item(), "", T1),
@@ -228,27 +228,27 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "next move": (
         lambda: give_next_move(a_work_item(state=WorkState.DONE), BOB, "", T1),
-        bad("the next move of an unsettled item goes to somebody", "nextMoveOwnerId"),
+        bad("an open work item needs a next-move owner", "nextMoveOwnerId"),
     ),
     "relation": (
         lambda: relate_work(a_work_item(), RelationKind.BLOCKS, ident("wrk"), T1),
-        bad("a work item has no relation to itself", "workItemId"),
+        bad("a work item cannot be related to itself", "workItemId"),
     ),
     "work update": (
         lambda: update_work(a_work_item(), T1, state="done"),
         bad(
-            "a work item's state changes by a move; to edit are conversation_id, description, due_at, labels, "
+            "a work item's state changes by a move; editable: conversation_id, description, due_at, labels, "
             "priority, reviewer_id, title",
             "state",
         ),
     ),
     "progress": (
-        lambda: progress_work(a_work_item(state=WorkState.WORKING), Progress(percent=101), T1),
+        lambda: update_progress(a_work_item(state=WorkState.WORKING), Progress(percent=101), T1),
         bad("progress is 0 to total steps and 0 to 100 percent", "progress"),
     ),
     "consult": (
         lambda: check_attention(an_attention(AttentionKind.CONSULT)),
-        bad("a consult goes on without an answer, so it needs a default action", "defaultAction"),
+        bad("a consult continues without an answer, so it needs a default action", "defaultAction"),
     ),
     "action": (
         lambda: decide_attention(an_attention(AttentionKind.NOTIFY), AttentionMove.DENY, OPERATOR, T1),
@@ -279,12 +279,12 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         ExpiredCard(card_id=ident("crd"), state="expired", uses=0, max_uses=1, reason=""),
     ),
     "usage": (
-        lambda: checked_usage(a_usage(prompt_tokens=-1)),
+        lambda: check_usage(a_usage(prompt_tokens=-1)),
         bad("token counts are from 0 to 10^12, and the total is not below its parts", "totalTokens"),
     ),
     "user": (
         lambda: check_user(a_user(name="a b")),
-        bad("'a b' cannot be a user id: letters, digits and . _ ~ - and no word of paths", "name"),
+        bad("'a b' cannot be a user id: letters, digits and . _ ~ - and not a path word", "name"),
     ),
     "token": (
         lambda: check_token(a_token(kind=TokenKind.NODE)),
@@ -312,7 +312,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "id": (lambda: Ref.to("bob"), bad("'bob' is not the id of a record")),
     "code": (
-        lambda: by_code("session"),
+        lambda: find_diagnostic("session"),
         NotFound(
             noun="diagnostic",
             id="session",

@@ -4,10 +4,10 @@ from scout.base.refusal import Refused
 from scout.model.people.schedule import (
     SCHEDULE,
     ScheduleState,
+    build_firing_key,
     check_schedule,
     end_schedule,
     fire_schedule,
-    firing_key,
     is_due_schedule,
     pause_schedule,
     reschedule,
@@ -41,8 +41,8 @@ def test_a_run_fires_once() -> None:
     later = T1.plus(3600)
     fired = fire_schedule(schedule, later, T1)
     assert (fired.next_at, fired.last_at, fired.fired) == (later, T1, 1)
-    assert firing_key(schedule) == f"{schedule.id}@{T1}"
-    assert firing_key(fired) != firing_key(schedule)
+    assert build_firing_key(schedule) == f"{schedule.id}@{T1}"
+    assert build_firing_key(fired) != build_firing_key(schedule)
 
 
 def test_pausing_and_resuming() -> None:

@@ -1,7 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused, WrongState
 from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.model.session import (
@@ -13,16 +13,16 @@ from scout.model.session import (
     Terminal,
     check_class,
     end_session,
-    enrol_again,
+    get_native_id,
     give_back,
     hand_over,
     is_refused_attach,
     lose_session,
-    native_id_of,
+    mark_ready,
     note_turn,
     observe_session,
-    ready_session,
     resume_session,
+    update_enrolment,
 )
 from tests.model.samples import ALICE, T0, T1, a_session
 from tests.model.table import cells, check_cell
@@ -47,14 +47,14 @@ def test_a_session_begins_starting_and_owes_nothing_when_ended() -> None:
 
 
 def test_the_class_stands_beside_the_state() -> None:
-    wire = plain(a_session())
+    wire = to_plain(a_session())
     assert (wire["state"], wire["class"]) == ("starting", "resumable")
 
 
 def test_ready_learns_what_the_harness_calls_itself() -> None:
-    live = ready_session(a_session(native_ids={"a": "1"}), T1, native_ids={"b": "2"})
+    live = mark_ready(a_session(native_ids={"a": "1"}), T1, native_ids={"b": "2"})
     assert (live.state, live.native_ids, live.last_event_at) == (SessionState.LIVE, {"a": "1", "b": "2"}, T1)
-    assert ready_session(a_session(), T1).native_ids == {}
+    assert mark_ready(a_session(), T1).native_ids == {}
 
 
 def test_ending_keeps_the_reason_and_forgets_the_process() -> None:
@@ -123,8 +123,10 @@ def test_what_was_observed_is_kept_until_seen_otherwise() -> None:
 
 
 def test_a_host_that_comes_again_learns_more_and_keeps_the_rest() -> None:
-    first = enrol_again(a_session(), T1, by="tok_1", native_ids={"session": "n-1"}, pid=7, pid_started="9")
-    again = enrol_again(first, T1.plus(1), by="tok_2", native_ids={}, model="opus")
+    first = update_enrolment(
+        a_session(), T1, by="tok_1", native_ids={"session": "n-1"}, pid=7, pid_started="9"
+    )
+    again = update_enrolment(first, T1.plus(1), by="tok_2", native_ids={}, model="opus")
     assert (again.pid, again.pid_started, again.native_ids) == (7, "9", {"session": "n-1"})
     assert (again.enrolled_by, again.model_observed) == ("tok_2", "opus")
     assert again.revision == first.revision + 1
@@ -142,9 +144,9 @@ def test_a_session_in_a_terminal_has_no_program_of_scout_and_is_given_back() -> 
 
 def test_what_a_harness_calls_a_session() -> None:
     named = {"thread": "t-1", "session": "s-1"}
-    assert native_id_of(replace(a_session(), native_ids=named)) == "s-1"
-    assert native_id_of(replace(a_session(), native_ids={"thread": "t-1"})) == "t-1"
-    assert native_id_of(replace(a_session(), native_ids={})) is None
+    assert get_native_id(replace(a_session(), native_ids=named)) == "s-1"
+    assert get_native_id(replace(a_session(), native_ids={"thread": "t-1"})) == "t-1"
+    assert get_native_id(replace(a_session(), native_ids={})) is None
 
 
 def test_a_refused_attach_was_never_a_session() -> None:

@@ -6,7 +6,7 @@ from scout.model.agent import Lifecycle
 from scout.model.attention import AttentionKind, AttentionState
 from scout.model.endpoint import EndpointState as E
 from scout.model.flight import FlightPhase, FlightState
-from scout.model.status import AgentStatus, agent_status
+from scout.model.status import AgentStatus, get_status
 from tests.model.samples import T0, T1, a_flight, an_agent, an_attention, an_endpoint
 
 IDLE = {"state": E.IDLE, "held": True}
@@ -51,7 +51,7 @@ def test_what_blocks_comes_first_then_what_it_does_then_how_it_is_reached(
     attention: list[dict[str, Any]],
     status: str,
 ) -> None:
-    found = agent_status(
+    found = get_status(
         an_agent(),
         [an_endpoint(**changes) for changes in endpoints],
         T1,
@@ -63,15 +63,15 @@ def test_what_blocks_comes_first_then_what_it_does_then_how_it_is_reached(
 
 def test_a_retired_agent_is_offline_whatever_runs() -> None:
     retired = an_agent(lifecycle=Lifecycle.RETIRED)
-    assert agent_status(retired, [an_endpoint(**IDLE)], T1, attention=[an_attention()]) is AgentStatus.OFFLINE
+    assert get_status(retired, [an_endpoint(**IDLE)], T1, attention=[an_attention()]) is AgentStatus.OFFLINE
 
 
 def test_a_sleeping_agent_may_be_reached() -> None:
     sleeping = an_agent(lifecycle=Lifecycle.SLEEPING)
-    assert agent_status(sleeping, [an_endpoint(**IDLE)], T1) is AgentStatus.ONLINE
+    assert get_status(sleeping, [an_endpoint(**IDLE)], T1) is AgentStatus.ONLINE
 
 
 def test_how_long_a_sign_of_life_lasts_is_an_argument() -> None:
     seen = an_endpoint(state=E.IDLE, last_seen=T0)
-    assert agent_status(an_agent(), [seen], T1, within=59) is AgentStatus.UNREACHABLE
-    assert agent_status(an_agent(), [seen], T1, within=60) is AgentStatus.ONLINE
+    assert get_status(an_agent(), [seen], T1, within=59) is AgentStatus.UNREACHABLE
+    assert get_status(an_agent(), [seen], T1, within=60) is AgentStatus.ONLINE

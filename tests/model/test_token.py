@@ -12,7 +12,7 @@ from scout.model.token import (
     check_token,
     expire_token,
     find_secrets,
-    hash_of,
+    hash_secret,
     hide_secrets,
     is_valid,
     require_valid,
@@ -35,8 +35,8 @@ def test_each_cell(state: str, move: str, after: str) -> None:
 
 
 def test_only_the_hash_of_a_secret_is_kept() -> None:
-    assert hash_of("secret") == hashlib.sha256(b"secret").hexdigest()
-    assert hash_of("\ud800")
+    assert hash_secret("secret") == hashlib.sha256(b"secret").hexdigest()
+    assert hash_secret("\ud800")
     assert "secret" not in repr(a_token())
 
 

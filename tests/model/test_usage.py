@@ -10,9 +10,9 @@ from scout.model.usage import (
     UsageLedger,
     UsageSource,
     ValueClass,
-    checked_usage,
-    day_of,
-    totals,
+    check_usage,
+    get_day,
+    sum_ledgers,
 )
 from tests.model.generate import wire_names
 from tests.model.samples import a_usage
@@ -23,7 +23,7 @@ REPORTS = st.builds(
     usage_source=st.sampled_from(list(UsageSource)),
     prompt_tokens=st.integers(0, 1000),
     completion_tokens=st.integers(0, 1000),
-).map(checked_usage)
+).map(check_usage)
 
 
 def test_the_wire_names() -> None:
@@ -66,8 +66,8 @@ def test_an_estimate_is_marked_and_an_exact_number_is_not(usage: Usage) -> None:
 
 
 def test_the_total_is_made_from_its_parts_unless_given() -> None:
-    assert checked_usage(a_usage(prompt_tokens=3, completion_tokens=4)).total_tokens == 7
-    cached = checked_usage(a_usage(prompt_tokens=3, completion_tokens=4, total_tokens=50))
+    assert check_usage(a_usage(prompt_tokens=3, completion_tokens=4)).total_tokens == 7
+    cached = check_usage(a_usage(prompt_tokens=3, completion_tokens=4, total_tokens=50))
     assert cached.total_tokens == 50
 
 
@@ -84,12 +84,12 @@ def test_the_total_is_made_from_its_parts_unless_given() -> None:
 )
 def test_numbers_that_cannot_be_are_refused(usage: Usage) -> None:
     with pytest.raises(Refused, match="token counts"):
-        checked_usage(usage)
+        check_usage(usage)
 
 
 @given(st.lists(REPORTS))
 def test_no_sum_mixes_the_ledgers(reports: list[Usage]) -> None:
-    sums = totals(map(day_of, reports))
+    sums = sum_ledgers(map(get_day, reports))
     assert set(sums) == {UsageLedger.PROTOCOL_OVERHEAD, UsageLedger.HARNESS_EXECUTION}
     for ledger, total in sums.items():
         mine = [usage for usage in reports if usage.category is ledger]

@@ -11,9 +11,9 @@ from scout.model.people.user import (
     UserState,
     check_user,
     free_key,
+    get_target,
     move_user,
     rename_user,
-    target_of,
 )
 from tests.model.samples import T1, a_key, a_user
 from tests.model.table import cells, check_cell
@@ -74,4 +74,4 @@ def test_a_freed_key_says_why_and_means_nobody() -> None:
 
 
 def test_a_key_is_where_a_reply_goes() -> None:
-    assert target_of(a_key()) == ConnectorTarget(connector="telegram", target_id="123456")
+    assert get_target(a_key()) == ConnectorTarget(connector="telegram", target_id="123456")

@@ -12,7 +12,7 @@ from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.flight import Flight
 from scout.model.noun import NOUNS
 from scout.model.usage import Usage
-from scout.model.wire_names import from_wire, logical_agent_id, own_names, to_wire
+from scout.model.wire_names import from_wire, get_logical_agent_id, restore_names, to_wire
 from tests.model.generate import records
 from tests.model.samples import (
     a_flight,
@@ -57,7 +57,7 @@ def test_an_agent_has_the_seeds_names() -> None:
 
 def test_an_agent_without_a_handle_is_its_path_and_one_without_a_project_has_none() -> None:
     agent = an_agent("/u1/telegram")
-    assert logical_agent_id(agent) == "/u1/telegram"
+    assert get_logical_agent_id(agent) == "/u1/telegram"
     assert not {"projectId", "workspaceId"} & set(to_wire(agent))
 
 
@@ -140,8 +140,8 @@ def _all_names(own: str) -> set[str]:
 def test_a_name_that_means_something_else_here_is_left_alone() -> None:
     ask = from_wire(Ask, {**to_wire(an_ask()), "projectPath": "/p"})
     assert ask.project_path == "/p"
-    assert own_names({"status": "x"}, {"status", "state"}) == {"status": "x"}
-    assert own_names({"banana": 1}, {"state"}) == {"banana": 1}
+    assert restore_names({"status": "x"}, {"status", "state"}) == {"status": "x"}
+    assert restore_names({"banana": 1}, {"state"}) == {"banana": 1}
 
 
 @pytest.mark.parametrize("data", [None, "[]", b"{", 5])

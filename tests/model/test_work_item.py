@@ -19,15 +19,15 @@ from scout.model.work_item import (
     WorkState,
     accept_work,
     cancel_work,
+    create_work,
     give_next_move,
     hand_over_work,
-    new_work,
-    progress_work,
     relate_work,
     reopen_work,
     resume_work,
     start_work,
     submit_work,
+    update_progress,
     update_work,
     wait_work,
 )
@@ -76,7 +76,7 @@ def test_what_is_said_when_submitting_is_the_summary() -> None:
 
 
 def test_a_new_item_is_its_owners() -> None:
-    item = new_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB, labels=("bug",))
+    item = create_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB, labels=("bug",))
     assert (item.state, item.owner_id, item.next_move_owner_id) == (S.OPEN, BOB, BOB)
     assert (item.acceptance, item.priority, item.labels) == (Acceptance.PENDING, Priority.NORMAL, ("bug",))
 
@@ -86,7 +86,7 @@ def test_a_new_item_is_its_owners() -> None:
 )
 def test_an_item_without_title_or_owner_is_refused(title: str, requester: str, owner: str) -> None:
     with pytest.raises(Refused, match="a title, a requester and an owner"):
-        new_work(ident("wrk"), title, T0, requester_id=requester, owner_id=owner)
+        create_work(ident("wrk"), title, T0, requester_id=requester, owner_id=owner)
 
 
 def test_starting_gives_the_owner_the_next_move() -> None:
@@ -105,7 +105,7 @@ def test_waiting_gives_the_next_move_to_the_dependencys_owner(kind: WaitingKind)
 
 
 def test_waiting_for_nobody_is_refused() -> None:
-    with pytest.raises(Refused, match="names who owns the next move"):
+    with pytest.raises(Refused, match="a waiting work item needs a next-move owner"):
         wait_work(a_work_item(), ON, "", T1)
 
 
@@ -165,7 +165,7 @@ def test_the_next_move_may_be_given_to_another_holder() -> None:
     assert (item.state, item.owner_id, item.next_move_owner_id) == (S.OPEN, BOB, CAROL)
     assert item.reason == "the owner is retired"
     for settled, holder in ((S.DONE, CAROL), (S.CANCELLED, CAROL), (S.OPEN, "")):
-        with pytest.raises(Refused, match="goes to somebody"):
+        with pytest.raises(Refused, match="an open work item needs a next-move owner"):
             give_next_move(a_work_item(state=settled), holder, "", T1)
 
 
@@ -184,7 +184,7 @@ def test_the_next_move_may_be_given_to_another_holder() -> None:
     ],
 )
 def test_progress_holds_steps_percent_and_summary(progress: Progress, percent: float | None) -> None:
-    item = progress_work(a_work_item(state=S.WORKING), progress, T1, seen=1)
+    item = update_progress(a_work_item(state=S.WORKING), progress, T1, seen=1)
     assert (item.state, item.progress.percent) == (S.WORKING, percent)
     assert (item.progress.done, item.progress.total, item.progress.summary) == (
         progress.done,
@@ -199,7 +199,7 @@ def test_progress_holds_steps_percent_and_summary(progress: Progress, percent: f
 )
 def test_progress_that_cannot_be_is_refused(progress: Progress) -> None:
     with pytest.raises(Refused) as refused:
-        progress_work(a_work_item(state=S.WORKING), progress, T1)
+        update_progress(a_work_item(state=S.WORKING), progress, T1)
     problem = refused.value.diagnostic
     assert isinstance(problem, BadRequest)
     assert problem.field == "progress"
@@ -211,7 +211,7 @@ def test_items_are_related() -> None:
     assert relate_work(item, RelationKind.BLOCKS, "wrk_2", T1) is item
     both = relate_work(item, RelationKind.RELATES, "wrk_2", T1)
     assert [relation.kind for relation in both.relations] == [RelationKind.BLOCKS, RelationKind.RELATES]
-    with pytest.raises(Refused, match="no relation to itself"):
+    with pytest.raises(Refused, match="cannot be related to itself"):
         relate_work(item, RelationKind.SPAWNS, item.id, T1)
 
 
@@ -245,7 +245,7 @@ def test_in_review_another_reviewer_takes_the_next_move() -> None:
 def _step(item: WorkItem, move: WorkMove, who: str, now: Time) -> WorkItem:
     steps: dict[WorkMove, Any] = {
         M.START: lambda: start_work(item, now),
-        M.PROGRESS: lambda: progress_work(item, Progress(done=1), now),
+        M.PROGRESS: lambda: update_progress(item, Progress(done=1), now),
         M.WAIT: lambda: wait_work(item, ON, who, now),
         M.RESUME: lambda: resume_work(item, now),
         M.SUBMIT: lambda: submit_work(item, now, reviewer_id=who),

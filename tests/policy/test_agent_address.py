@@ -11,7 +11,7 @@ from scout.model.endpoint import EndpointState
 from scout.policy.directory import Viewpoint
 from scout.policy.fleet import Fleet
 from scout.policy.fleet_file import read_fleet
-from scout.policy.handle import agent_address, find_address, shorter_alias
+from scout.policy.handle import find_address, find_shorter_alias, format_agent_address
 from scout.policy.resolve import resolve
 from tests.policy.fleets import NOW, agent, alias, endpoint, fleet
 from tests.policy.test_resolve import Counting, files
@@ -19,14 +19,14 @@ from tests.policy.test_resolve import Counting, files
 HERE = Viewpoint(node="mini")
 
 
-def shown(one: Agent, roster: Fleet, node: str = "mini") -> str:
-    return agent_address(one, roster, node)
+def format_shown(one: Agent, roster: Fleet, node: str = "mini") -> str:
+    return format_agent_address(one, roster, node)
 
 
 def test_the_shortest_of_its_names_that_means_the_agent() -> None:
     base, fix, dev = agent("talkie"), agent("talkie.fix"), agent("talkie", id="dev", profile="dev")
     roster = fleet(base, fix, (dev, []))
-    assert [shown(one, roster) for one in (base, fix, dev)] == [
+    assert [format_shown(one, roster) for one in (base, fix, dev)] == [
         "@talkie",
         "@talkie.fix",
         "@talkie.profile:dev",
@@ -35,20 +35,20 @@ def test_the_shortest_of_its_names_that_means_the_agent() -> None:
 
 def test_an_agent_alone_needs_no_workspace() -> None:
     solo = agent("solo.solo-main-8012ac")
-    assert shown(solo, fleet(solo)) == "@solo"
+    assert format_shown(solo, fleet(solo)) == "@solo"
 
 
 def test_of_two_nodes_the_own_one_has_the_short_name() -> None:
     here, there = agent("hudson"), agent("hudson", node="book")
     roster = fleet(here, there)
-    assert [shown(one, roster) for one in (here, there)] == ["@hudson", "@hudson.node:book"]
-    assert [shown(one, roster, "book") for one in (here, there)] == ["@hudson.node:mini", "@hudson"]
-    assert shown(there, roster, "") == "@hudson.node:book"
+    assert [format_shown(one, roster) for one in (here, there)] == ["@hudson", "@hudson.node:book"]
+    assert [format_shown(one, roster, "book") for one in (here, there)] == ["@hudson.node:mini", "@hudson"]
+    assert format_shown(there, roster, "") == "@hudson.node:book"
 
 
 def test_an_agent_without_a_handle_is_shown_by_its_path() -> None:
     person = agent("x", definition_id=None, path="/me/direct")
-    assert shown(person, fleet(person)) == "/me/direct"
+    assert format_shown(person, fleet(person)) == "/me/direct"
     assert find_address(person, fleet(person)) is None
 
 
@@ -56,25 +56,25 @@ def test_a_name_that_an_alias_took_is_not_shown_without_its_node() -> None:
     arc, bow = agent("arc"), agent("bow")
     roster = fleet(arc, bow)
     roster.add_alias(alias("arc", AliasTarget(agent_id=bow.id), state=AliasState.BROKEN))
-    assert shown(arc, roster) == "@arc.node:mini"
+    assert format_shown(arc, roster) == "@arc.node:mini"
     homeless = agent("cat", node="", path="/me/agent/cat")
     roster.add(homeless, [])
     roster.add_alias(alias("cat", AliasTarget(agent_id=bow.id)))
-    assert shown(homeless, roster) == "/me/agent/cat"
+    assert format_shown(homeless, roster) == "/me/agent/cat"
 
 
 def test_a_retired_agent_keeps_its_name_until_another_has_it() -> None:
     old = agent("arc", lifecycle=Lifecycle.RETIRED)
     gone = fleet((old, []))
-    assert shown(old, gone) == "@arc"
+    assert format_shown(old, gone) == "@arc"
     reused = fleet((old, []), agent("arc.fix"))
-    assert shown(old, reused) == "/me/agent/arc~mini"
+    assert format_shown(old, reused) == "/me/agent/arc~mini"
 
 
 def test_a_shorter_alias_stands_beside_it() -> None:
     hudson = agent("hudson")
     roster = fleet(hudson)
-    assert shorter_alias(hudson, "@hudson", roster) is None
+    assert find_shorter_alias(hudson, "@hudson", roster) is None
     for made in (
         alias("hu", AliasTarget(agent_id=hudson.id)),
         alias("hud", AliasTarget(agent_id=hudson.id)),
@@ -83,9 +83,9 @@ def test_a_shorter_alias_stands_beside_it() -> None:
         alias("b", AliasTarget(agent_id=hudson.id), state=AliasState.BROKEN),
     ):
         roster.add_alias(made)
-    assert shorter_alias(hudson, "@hudson", roster) == "@hu"
+    assert find_shorter_alias(hudson, "@hudson", roster) == "@hu"
     roster.add(agent("hu"), [])
-    assert shorter_alias(hudson, "@hudson", roster) == "@hud"
+    assert find_shorter_alias(hudson, "@hudson", roster) == "@hud"
 
 
 @given(files())
@@ -93,7 +93,7 @@ def test_law_the_address_of_an_agent_resolves_to_it(data: dict[str, object]) -> 
     """Which agent: that it may be reached in several ways is another question."""
     file = read_fleet(data)
     for instance in file.instances.values():
-        text = agent_address(instance.agent, file.fleet, HERE.node)
+        text = format_agent_address(instance.agent, file.fleet, HERE.node)
         try:
             assert resolve(text, file.fleet, HERE, file.now).agent.id == instance.agent.id
         except Refused as refused:
@@ -114,7 +114,7 @@ def test_law_no_session_changes_an_address(data: dict[str, object]) -> None:
         for held in aliases:
             quiet.add_alias(held)
     for one in agents.values():
-        assert agent_address(one, quiet, "mini") == agent_address(one, file.fleet, "mini")
+        assert format_agent_address(one, quiet, "mini") == format_agent_address(one, file.fleet, "mini")
 
 
 @pytest.mark.parametrize("name", ["bulk7", "arc.w3"])
@@ -127,6 +127,6 @@ def test_the_lookups_do_not_grow_with_the_fleet(name: str) -> None:
             roster.add(agent(f"arc.w{number}"), [])
         one = roster.agent(f"{name}@mini")
         assert one is not None
-        assert shown(one, roster).startswith("@")
+        assert format_shown(one, roster).startswith("@")
         costs.append(roster.looked)
     assert costs[0] == costs[1]

@@ -7,12 +7,12 @@ import pytest
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.allowance import Allowance, AllowanceKind, AllowanceScope
-from scout.model.permission import PermissionRequest, observed_request, request_of
-from scout.policy.allowance import Asker, allowance_for, matches_path
+from scout.model.permission import PermissionRequest, build_observed_request, build_request
+from scout.policy.allowance import Asker, find_allowance, matches_path
 
 NOW = Time(1_000_000)
 ASKER = Asker(user="ada", agent_id="agt_arc", project_root="/w", directory="/w/sub")
-NPM = request_of("Bash", {"command": "npm test"})
+NPM = build_request("Bash", {"command": "npm test"})
 
 
 def an_allowance(**changes: Any) -> Allowance:
@@ -28,7 +28,7 @@ def an_allowance(**changes: Any) -> Allowance:
 
 
 def lets(request: PermissionRequest, asker: Asker = ASKER, **changes: Any) -> bool:
-    return allowance_for([an_allowance(**changes)], request, asker, NOW) is not None
+    return find_allowance([an_allowance(**changes)], request, asker, NOW) is not None
 
 
 @pytest.mark.parametrize(
@@ -48,22 +48,24 @@ def lets(request: PermissionRequest, asker: Asker = ASKER, **changes: Any) -> bo
 )
 def test_another_command_is_another_command(command: str) -> None:
     assert lets(NPM)
-    assert not lets(request_of("Bash", {"command": command}))
+    assert not lets(build_request("Bash", {"command": command}))
 
 
 def test_what_a_command_is_given_besides_is_part_of_it() -> None:
-    assert lets(request_of("Bash", {"command": "npm test", "timeout": 9, "description": "d"}))
-    assert not lets(request_of("Bash", {"command": "npm test", "dangerouslyDisableSandbox": True}))
+    assert lets(build_request("Bash", {"command": "npm test", "timeout": 9, "description": "d"}))
+    assert not lets(build_request("Bash", {"command": "npm test", "dangerouslyDisableSandbox": True}))
     open_ended = '{"run_in_background": true}'
-    assert lets(request_of("Bash", {"command": "npm test", "run_in_background": True}), arguments=open_ended)
-    assert not lets(request_of("Bash", {"file_path": "/w/a"}))
-    assert lets(request_of("WebFetch", "u"), kind=AllowanceKind.TOOL, tool="WebFetch", arguments="u")
-    assert not lets(request_of("WebFetch", "v"), kind=AllowanceKind.TOOL, tool="WebFetch", arguments="u")
+    assert lets(
+        build_request("Bash", {"command": "npm test", "run_in_background": True}), arguments=open_ended
+    )
+    assert not lets(build_request("Bash", {"file_path": "/w/a"}))
+    assert lets(build_request("WebFetch", "u"), kind=AllowanceKind.TOOL, tool="WebFetch", arguments="u")
+    assert not lets(build_request("WebFetch", "v"), kind=AllowanceKind.TOOL, tool="WebFetch", arguments="u")
 
 
 def test_what_is_not_known_whole_is_never_let_through() -> None:
-    assert not lets(observed_request("npm test", "?"), kind=AllowanceKind.TOOL, tool="", arguments=None)
-    cut = request_of("Write", {"file_path": "/w/a", "content": "x" * 300_000})
+    assert not lets(build_observed_request("npm test", "?"), kind=AllowanceKind.TOOL, tool="", arguments=None)
+    cut = build_request("Write", {"file_path": "/w/a", "content": "x" * 300_000})
     assert not lets(cut, kind=AllowanceKind.TOOL, tool="Write", arguments=None)
 
 
@@ -106,16 +108,16 @@ PATHS: dict[str, Any] = {"kind": AllowanceKind.PATH, "command": None, "arguments
     ],
 )
 def test_a_pattern_means_whole_paths(path: str, expected: bool) -> None:
-    assert lets(request_of("Edit", {"file_path": path}), **PATHS) is expected
+    assert lets(build_request("Edit", {"file_path": path}), **PATHS) is expected
 
 
 def test_a_relative_path_is_meant_where_the_program_works() -> None:
-    wish = request_of("Edit", {"file_path": "a.py"})
+    wish = build_request("Edit", {"file_path": "a.py"})
     below: dict[str, Any] = {**PATHS, "path": "/w/sub/*"}
     assert lets(wish, **below)
     assert not lets(wish, Asker(user="ada", project_root="/w"), **below)
-    assert not lets(request_of("Bash", {"command": "rm a", "path": "/w/src/a"}), **PATHS)
-    assert not lets(request_of("Stop", {}), **PATHS)
+    assert not lets(build_request("Bash", {"command": "rm a", "path": "/w/src/a"}), **PATHS)
+    assert not lets(build_request("Stop", {}), **PATHS)
 
 
 @pytest.mark.parametrize(
@@ -151,33 +153,38 @@ TOOL: dict[str, Any] = {"kind": AllowanceKind.TOOL, "command": None, "arguments"
         (PermissionProfile.WORKSPACE_WRITE, NPM, {}, True),
         (PermissionProfile.WORKSPACE_WRITE, NPM, {**TOOL, "tool": "Bash"}, False),
         (PermissionProfile.TRUSTED, NPM, {**TOOL, "tool": "Bash"}, True),
-        (PermissionProfile.OBSERVE, request_of("Read", {"path": "/etc/x"}), {**TOOL, "tool": "Read"}, True),
-        (PermissionProfile.OBSERVE, request_of("Edit", {"path": "/w/x"}), {**TOOL, "tool": "Edit"}, False),
+        (
+            PermissionProfile.OBSERVE,
+            build_request("Read", {"path": "/etc/x"}),
+            {**TOOL, "tool": "Read"},
+            True,
+        ),
+        (PermissionProfile.OBSERVE, build_request("Edit", {"path": "/w/x"}), {**TOOL, "tool": "Edit"}, False),
         (
             PermissionProfile.WORKSPACE_WRITE,
-            request_of("Edit", {"path": "/w/x"}),
+            build_request("Edit", {"path": "/w/x"}),
             {**TOOL, "tool": "Edit"},
             True,
         ),
         (
             PermissionProfile.WORKSPACE_WRITE,
-            request_of("Edit", {"path": "/x"}),
+            build_request("Edit", {"path": "/x"}),
             {**TOOL, "tool": "Edit"},
             False,
         ),
         (
             PermissionProfile.WORKSPACE_WRITE,
-            request_of("Edit", {"path": "/x"}),
+            build_request("Edit", {"path": "/x"}),
             {**PATHS, "path": "/**"},
             False,
         ),
         (
             PermissionProfile.WORKSPACE_WRITE,
-            request_of("Read", {"path": "/x"}),
+            build_request("Read", {"path": "/x"}),
             {**PATHS, "path": "/**"},
             True,
         ),
-        (PermissionProfile.WORKSPACE_WRITE, request_of("Task", {}), {**TOOL, "tool": "Task"}, False),
+        (PermissionProfile.WORKSPACE_WRITE, build_request("Task", {}), {**TOOL, "tool": "Task"}, False),
     ],
 )
 def test_no_more_than_the_profile(

@@ -4,7 +4,7 @@ import pytest
 
 from scout.base.time import Time
 from scout.identity.path import AgentPath
-from scout.model.attention import Attention, AttentionKind, actions_for
+from scout.model.attention import Attention, AttentionKind, list_actions
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
 from scout.policy.permit import Actor, may_read_attention
@@ -23,7 +23,7 @@ def item(agent_id: str | None = "agt_arc", **more: object) -> Attention:
         agent_id=agent_id,
         source=Ref(f"agent:{agent_id}"),
         title="Which?",
-        actions=actions_for(kind),
+        actions=list_actions(kind),
         **more,  # pyright: ignore[reportArgumentType] (fields of the record)
     )
 

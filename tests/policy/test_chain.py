@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import AskLoop
 from scout.policy.directory import Party
-from scout.policy.limits import ChainDecision, Limits, Link, check_chain, clarification, raise_limit
+from scout.policy.limits import ChainDecision, Limits, Link, check_chain, find_clarification, raise_limit
 
 LIMITS = Limits()
 
@@ -31,11 +31,13 @@ def link(asker: str, target: str, body_hash: str = "h", flight_id: str = "") -> 
     )
 
 
-def chain_of(names: str) -> tuple[Link, ...]:
+def build_chain(names: str) -> tuple[Link, ...]:
     return tuple(link(asker, target) for asker, target in pairwise(names))
 
 
-def refused(lineage: tuple[Link, ...], ask: Link, *open_asks: Link, limits: Limits = LIMITS) -> AskLoop:
+def expect_refusal(
+    lineage: tuple[Link, ...], ask: Link, *open_asks: Link, limits: Limits = LIMITS
+) -> AskLoop:
     with pytest.raises(Refused) as caught:
         check_chain(lineage, ask, limits, open_asks)
     assert isinstance(caught.value.diagnostic, AskLoop)
@@ -73,18 +75,18 @@ def test_an_ask_on_its_own() -> None:
 
 
 def test_an_ask_inside_of_others() -> None:
-    assert check_chain(chain_of("abc"), link("c", "d"), LIMITS) == ChainDecision(
-        rule="inside of another ask", chain=("@a", "@b", "@c", "@d"), length=3, limit=6
+    assert check_chain(build_chain("abc"), link("c", "d"), LIMITS) == ChainDecision(
+        rule="within another ask", chain=("@a", "@b", "@c", "@d"), length=3, limit=6
     )
 
 
 @pytest.mark.rows("R3.3-21", "R3.5-22")
 def test_the_chain_has_a_limit() -> None:
-    assert check_chain(chain_of("abcdef"), link("f", "g"), LIMITS).length == 6
-    told = refused(chain_of("abcdefg"), link("g", "h"))
+    assert check_chain(build_chain("abcdef"), link("f", "g"), LIMITS).length == 6
+    told = expect_refusal(build_chain("abcdefg"), link("g", "h"))
     assert (told.chain, told.limit) == (("@a", "@b", "@c", "@d", "@e", "@f", "@g", "@h"), 6)
     assert told.remedies == (question_to("f", "flt_fg"), raise_limit("askChain", 6))
-    assert refused(chain_of("ab"), link("b", "c"), limits=Limits(ask_chain=1)).limit == 1
+    assert expect_refusal(build_chain("ab"), link("b", "c"), limits=Limits(ask_chain=1)).limit == 1
 
 
 @pytest.mark.rows("R3.3-21", "R3.3-24", "R3.5-22")
@@ -92,19 +94,19 @@ def test_the_chain_has_a_limit() -> None:
 def test_going_back_to_a_waiting_asker_is_a_loop_whose_remedy_is_a_question(
     back_to: str, flight_id: str
 ) -> None:
-    told = refused(chain_of("abc"), link("c", back_to))
+    told = expect_refusal(build_chain("abc"), link("c", back_to))
     assert told.chain == ("@a", "@b", "@c", f"@{back_to}")
     assert told.remedies == (question_to(back_to, flight_id),)
 
 
 @pytest.mark.rows("R3.3-23")
 def test_a_question_to_a_waiting_asker_finds_its_flight_and_is_no_loop() -> None:
-    lineage = chain_of("abc")
-    assert clarification(lineage, party("a")) == lineage[0]
-    assert clarification(lineage, party("b")) == lineage[1]
-    assert clarification(lineage, party("c")) is None
+    lineage = build_chain("abc")
+    assert find_clarification(lineage, party("a")) == lineage[0]
+    assert find_clarification(lineage, party("b")) == lineage[1]
+    assert find_clarification(lineage, party("c")) is None
     again = (*lineage, link("a/2", "d"))
-    assert clarification(again, party("a")) == again[-1]
+    assert find_clarification(again, party("a")) == again[-1]
 
 
 def test_an_agent_that_asks_itself_is_told_to_use_another_session() -> None:
@@ -113,8 +115,8 @@ def test_an_agent_that_asks_itself_is_told_to_use_another_session() -> None:
         parameters={"to": "@a", "sessionPolicy": "new", "body": "TEXT"},
         why="you are the target: use a new session",
     )
-    assert refused((), link("a", "a")) == AskLoop(chain=("@a", "@a"), limit=6, remedies=(new,))
-    told = refused(chain_of("ba"), link("a", "a"))
+    assert expect_refusal((), link("a", "a")) == AskLoop(chain=("@a", "@a"), limit=6, remedies=(new,))
+    told = expect_refusal(build_chain("ba"), link("a", "a"))
     assert told.remedies == (new,)
 
 
@@ -122,7 +124,7 @@ def test_an_agent_that_asks_itself_is_told_to_use_another_session() -> None:
 def test_two_sessions_of_one_agent_may_ask_each_other_but_not_in_a_circle() -> None:
     there = link("a/1", "a/2")
     assert check_chain((), there, LIMITS).rule == "first ask"
-    assert refused((there,), link("a/2", "a/1")).chain == ("@a/1", "@a/2", "@a/1")
+    assert expect_refusal((there,), link("a/2", "a/1")).chain == ("@a/1", "@a/2", "@a/1")
 
 
 def test_the_same_ask_is_not_made_twice_at_a_time() -> None:
@@ -130,7 +132,7 @@ def test_the_same_ask_is_not_made_twice_at_a_time() -> None:
     wait = Remedy(
         operation="flight.wait", parameters={"flightId": "flt_ab"}, why="the same ask is already running"
     )
-    told = refused((), link("a", "b", "hash-1"), link("a", "c", "hash-1"), first)
+    told = expect_refusal((), link("a", "b", "hash-1"), link("a", "c", "hash-1"), first)
     assert told == AskLoop(chain=("@a", "@b"), limit=6, remedies=(wait,))
     assert check_chain((), link("a", "b", "hash-2"), LIMITS, (first,)).rule == "first ask"
     assert check_chain((), link("a", "c", "hash-1"), LIMITS, (first,)).rule == "first ask"

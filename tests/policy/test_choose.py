@@ -12,7 +12,7 @@ from scout.model.agent import PermissionProfile
 from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport
 from scout.model.problems.session import NoSession
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
-from scout.policy.choose import Choice, ChoiceAction, Demand, choose, default_harness
+from scout.policy.choose import Choice, ChoiceAction, Demand, choose, choose_default_harness
 from scout.policy.directory import OUTSIDE, Viewpoint
 from tests.policy.fleets import NOW, agent, endpoint
 
@@ -264,14 +264,14 @@ def test_an_isolated_session_is_a_route_for_its_caller_alone() -> None:
 def test_the_default_harness(
     told: tuple[str | None, str | None, str | None], ready: list[str], expected: str
 ) -> None:
-    assert default_harness(*told, ready=ready, address="@arc") == expected
+    assert choose_default_harness(*told, ready=ready, address="@arc") == expected
 
 
 @pytest.mark.rows("R0-62", "R0-63")
 @pytest.mark.parametrize(("ready", "harnesses"), [(["codex", "claude"], ("claude", "codex")), ([], ())])
 def test_no_default_harness_is_guessed(ready: list[str], harnesses: tuple[str, ...]) -> None:
     with pytest.raises(Refused) as caught:
-        default_harness(None, None, None, ready, "@arc")
+        choose_default_harness(None, None, None, ready, "@arc")
     told = caught.value.diagnostic
     assert isinstance(told, AmbiguousEndpoint)
     assert told.harnesses == harnesses

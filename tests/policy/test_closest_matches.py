@@ -4,7 +4,7 @@ import pytest
 
 from scout.model.agent import Agent
 from scout.policy.directory import Wanted
-from scout.policy.handle import closest_matches
+from scout.policy.handle import find_closest
 from tests.policy.fleets import agent
 
 BARE = agent("arc")
@@ -23,4 +23,4 @@ OTHER = agent("bow", workspace="one")
     ],
 )
 def test_the_closest(wanted: Wanted, known: list[Agent], found: list[Agent]) -> None:
-    assert closest_matches(wanted, known) == found
+    assert find_closest(wanted, known) == found

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.identity.model_word import model_matches
+from scout.identity.model_word import matches_model
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState, is_online
 from scout.policy.directory import Wanted
 from scout.policy.fleet import Fleet
-from scout.policy.nearest import keys_of
+from scout.policy.nearest import build_keys
 from tests.policy.fleets import NOW, agent, alias, endpoint, fleet
 
 WORDS = st.sampled_from(["arc", "bow"])
@@ -70,7 +70,7 @@ def fits(one: Agent, endpoints: list[Endpoint], wanted: Wanted) -> bool:
     open_to_all = all(made.harness is None and made.model is None for made in endpoints)
     runs = any(
         wanted.harness in (None, made.harness)
-        and (wanted.model is None or (made.model is not None and model_matches(wanted.model, made.model)))
+        and (wanted.model is None or (made.model is not None and matches_model(wanted.model, made.model)))
         for made in endpoints
     )
     asks = wanted.harness is not None or wanted.model is not None
@@ -131,8 +131,8 @@ def test_the_base_agent_of_a_project_has_no_profile_and_no_parent() -> None:
 def test_names_are_found_by_key_and_by_prefix() -> None:
     directory = fleet(agent("hudson"), agent("hugo"), agent("arc"))
     directory.add_alias(alias("huddy", AliasTarget(agent_id="arc@mini")))
-    assert directory.near(keys_of("hudsn"), 5) == ["hudson"]
-    assert directory.near(keys_of("zzz"), 5) == []
+    assert directory.near(build_keys("hudsn"), 5) == ["hudson"]
+    assert directory.near(build_keys("zzz"), 5) == []
     assert directory.prefixed("hu", 5) == ["huddy", "hudson", "hugo"]
     assert directory.prefixed("hu", 2) == ["huddy", "hudson"]
     assert directory.prefixed("hua", 5) == []
@@ -147,4 +147,4 @@ def test_a_name_is_indexed_once() -> None:
 @pytest.mark.parametrize("limit", [1, 2])
 def test_near_keeps_to_its_limit(limit: int) -> None:
     directory = fleet(*(agent(f"arc{letter}") for letter in "abcdef"))
-    assert len(directory.near(keys_of("arcx"), limit)) == limit
+    assert len(directory.near(build_keys("arcx"), limit)) == limit

@@ -11,7 +11,7 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.people.user import ConnectorTarget, KeyState
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import UnknownTarget
-from scout.policy.foreground import Foreground, Outlet, connector_target, most_recent_foreground
+from scout.policy.foreground import Foreground, Outlet, choose_connector_target, choose_foreground
 from tests.model.samples import T0, a_key, an_agent
 
 
@@ -39,7 +39,7 @@ def test_the_most_recent_foreground_agent() -> None:
         member("search", "/u1/agent/arc/search/0", 999),
         member("system", "/system/sweeper", 999),
     ]
-    assert most_recent_foreground(agents) == Foreground(
+    assert choose_foreground(agents) == Foreground(
         agent_id="arc",
         rule="most recent foreground",
         considered=("arc", "sub-user", "telegram", "never", "sleeping"),
@@ -58,14 +58,14 @@ def test_the_most_recent_foreground_agent() -> None:
 @pytest.mark.rows("R1.4-42")
 def test_without_a_foreground_agent_there_is_none() -> None:
     gone = member("gone", "/u1/agent/gone", 1, Lifecycle.RETIRED)
-    assert most_recent_foreground([gone]) == Foreground(
+    assert choose_foreground([gone]) == Foreground(
         agent_id=None, rule="no foreground agent", passed_over={"gone": "it is retired"}
     )
 
 
 @given(st.permutations([("a", 5), ("b", 5), ("c", 4), ("d", None)]))
 def test_the_order_of_the_records_does_not_matter(order: list[tuple[str, int | None]]) -> None:
-    found = most_recent_foreground(member(name, "/u1/agent/arc", at) for name, at in order)
+    found = choose_foreground(member(name, "/u1/agent/arc", at) for name, at in order)
     assert found.considered == ("a", "b", "c", "d")
 
 
@@ -82,7 +82,7 @@ def test_the_only_key_is_where_a_reply_goes() -> None:
         a_key(id="k3", connector="whatsapp"),
         a_key(id="k4", state=KeyState.FREED),
     )
-    found = connector_target(TELEGRAM, (*others, key))
+    found = choose_connector_target(TELEGRAM, (*others, key))
     target = ConnectorTarget(connector="telegram", target_id="123456")
     assert found == Outlet(target=target, key_id=key.id, rule="only key", considered=(key.id,))
     assert "123456" not in TELEGRAM
@@ -91,7 +91,7 @@ def test_the_only_key_is_where_a_reply_goes() -> None:
 @pytest.mark.rows("R1.4-38")
 def test_of_several_keys_the_one_that_last_spoke_in_the_conversation_is_taken() -> None:
     one, two = a_key(id="k1", external_id="1"), a_key(id="k2", external_id="2")
-    found = connector_target(TELEGRAM, (one, two), "k2")
+    found = choose_connector_target(TELEGRAM, (one, two), "k2")
     assert found == Outlet(
         target=ConnectorTarget(connector="telegram", target_id="2"),
         key_id="k2",
@@ -99,7 +99,7 @@ def test_of_several_keys_the_one_that_last_spoke_in_the_conversation_is_taken() 
         considered=("k1", "k2"),
     )
     with pytest.raises(Refused) as caught:
-        connector_target(TELEGRAM, (one, two), "k9")
+        choose_connector_target(TELEGRAM, (one, two), "k9")
     assert caught.value.diagnostic == NotFound(
         noun="telegram key that spoke in this conversation",
         id="/u1/telegram",
@@ -111,14 +111,16 @@ def test_of_several_keys_the_one_that_last_spoke_in_the_conversation_is_taken() 
 @pytest.mark.rows("R1.4-39")
 def test_a_user_without_a_key_is_a_diagnostic() -> None:
     with pytest.raises(Refused) as caught:
-        connector_target(TELEGRAM, (a_key(user="u2"),), "k1")
+        choose_connector_target(TELEGRAM, (a_key(user="u2"),), "k1")
     link = Remedy(operation="user.link", parameters={"user": "u1", "connector": "telegram"})
     assert caught.value.diagnostic == NotFound(noun="telegram key", id="/u1/telegram", remedies=(link,))
 
 
 def test_the_built_in_connector_needs_no_key() -> None:
     target = ConnectorTarget(connector="direct", target_id="u1")
-    assert connector_target(AgentPath.parse("/u1/direct"), ()) == Outlet(target=target, rule="built in")
+    assert choose_connector_target(AgentPath.parse("/u1/direct"), ()) == Outlet(
+        target=target, rule="built in"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_the_built_in_connector_needs_no_key() -> None:
 )
 def test_other_agents_have_no_chat_behind_them(path: str, kind: str, parameters: dict[str, str]) -> None:
     with pytest.raises(Refused) as caught:
-        connector_target(AgentPath.parse(path), (a_key(),))
+        choose_connector_target(AgentPath.parse(path), (a_key(),))
     look = Remedy(operation="user.keys", parameters=parameters, why="list keys")
     assert caught.value.diagnostic == UnknownTarget(
         address=path, reason=f"a {kind} agent has no chat behind it", remedies=(look,)
@@ -137,4 +139,4 @@ def test_other_agents_have_no_chat_behind_them(path: str, kind: str, parameters:
 def test_a_time_is_compared_as_a_number() -> None:
     late = member("late", "/u1/agent/x")
     early = an_agent("/u1/agent/y", id="early", last_active_at=Time(1))
-    assert most_recent_foreground([late, early]).agent_id == "early"
+    assert choose_foreground([late, early]).agent_id == "early"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.model.attention import AttentionKind
@@ -21,8 +21,8 @@ from scout.policy.limits import (
     Rules,
     Sweeps,
     Within,
-    after_attempt,
-    alarm_of,
+    add_grace,
+    build_alarm,
     check_ask_rate,
     check_attachment,
     check_attachments,
@@ -34,8 +34,8 @@ from scout.policy.limits import (
     check_person_rate,
     check_streams,
     check_wake_budget,
-    gap_between,
-    graced,
+    measure_gap,
+    plan_attempt,
     raise_limit,
 )
 
@@ -60,7 +60,7 @@ def config(key: str, value: int) -> Remedy:
     "R3.1-20", "R3.7-14",
 )  # fmt: skip
 def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
-    assert plain(Rules()) == {
+    assert to_plain(Rules()) == {
         "limits": {
             "runningTurns": None,
             "openFlights": 32,
@@ -137,7 +137,7 @@ def test_a_setting_that_makes_no_sense_is_refused() -> None:
 def test_open_flights() -> None:
     limits = Limits(open_flights=2)
     assert check_open_flights("@arc", 1, limits) == Within(what="open flights of @arc", used=1, limit=2)
-    look = Remedy(operation="flight.list", parameters={"agent": "@arc"}, why="what it works on")
+    look = Remedy(operation="flight.list", parameters={"agent": "@arc"}, why="see what it works on")
     assert refusal(check_open_flights, "@arc", 2, limits) == RateLimited(
         what="open flights of @arc", limit=2, remedies=(look, config("openFlights", 4))
     )
@@ -259,21 +259,21 @@ def test_raising_a_limit_doubles_it() -> None:
 def test_a_failed_attempt_is_repeated_after_a_growing_pause_until_none_is_left() -> None:
     rules, pauses = Rules(), [2, 4, 8, 16, 32, 64, 128]
     for number, pause in enumerate(pauses, start=1):
-        after = after_attempt(failed(number), rules, NOW)
+        after = plan_attempt(build_failure(number), rules, NOW)
         assert after == Attempt(number=number, at=NOW.plus(pause))
-    assert after_attempt(failed(8), rules, NOW) == Attempt(number=8, problem=failed(8))
-    assert after_attempt(failed(9), rules, NOW) == Attempt(number=9, problem=failed(9))
+    assert plan_attempt(build_failure(8), rules, NOW) == Attempt(number=8, problem=build_failure(8))
+    assert plan_attempt(build_failure(9), rules, NOW) == Attempt(number=9, problem=build_failure(9))
 
 
 def test_the_pause_between_attempts_has_its_settings() -> None:
     limits, periods = Limits(attempts=50), Periods(back_off_first=3, back_off_most=10)
     rules = Rules(limits=limits, periods=periods)
-    assert [after_attempt(failed(number), rules, NOW).at for number in (1, 2, 3, 49)] == [
+    assert [plan_attempt(build_failure(number), rules, NOW).at for number in (1, 2, 3, 49)] == [
         NOW.plus(pause) for pause in (3, 6, 10, 10)
     ]
 
 
-def failed(attempts: int) -> WakeFailed:
+def build_failure(attempts: int) -> WakeFailed:
     retry = Remedy(operation="flight.retry", parameters={"flight": "flt_1"})
     return WakeFailed(
         target="@arc", attempts=attempts, layer=Layer.PROCESS, reason="it exits", remedies=(retry,)
@@ -284,7 +284,7 @@ def failed(attempts: int) -> WakeFailed:
 def test_runaways_raise_attention() -> None:
     remedies = (config("wakesPerHour", 60),)
     budget = WakeBudget(conversation_id=CNV, used=30, limit=30, resets_at=NOW, remedies=remedies)
-    assert alarm_of(budget) == Alarm(
+    assert build_alarm(budget) == Alarm(
         kind=AttentionKind.FAILURE,
         title="agents used up the wake budget of cnv_1",
         body="agents used 30 of 30 wakes per hour in cnv_1: none left until 2026-11-15T12:00:00.000Z",
@@ -292,40 +292,40 @@ def test_runaways_raise_attention() -> None:
         remedies=remedies,
     )
     loop = AskLoop(chain=("@b", "@a", "@b"), limit=6)
-    assert alarm_of(loop) == Alarm(
+    assert build_alarm(loop) == Alarm(
         kind=AttentionKind.FAILURE,
         title="ask loop: @b → @a → @b",
         body="this ask would loop or exceed the chain @b → @a → @b (maximum 6)",
         dedupe="ask_loop:@a @b",
     )
-    cold = failed(8)
-    assert alarm_of(cold) == Alarm(
+    cold = build_failure(8)
+    assert build_alarm(cold) == Alarm(
         kind=AttentionKind.FAILURE,
         title="@arc cannot be kept warm",
         body="waking @arc failed 8 times, last in the process: it exits",
         dedupe="wake_failed:@arc",
         remedies=cold.remedies,
     )
-    assert alarm_of(BadRequest(problem="no")) is None
+    assert build_alarm(BadRequest(problem="no")) is None
 
 
 def test_a_gap_is_what_the_running_clock_did_not_see() -> None:
-    assert gap_between(NOW, NOW.plus(100), 30) == Gap(seconds=70, ended=NOW.plus(100))
-    assert gap_between(NOW, NOW.plus(-5), 30).seconds == -35
+    assert measure_gap(NOW, NOW.plus(100), 30) == Gap(seconds=70, ended=NOW.plus(100))
+    assert measure_gap(NOW, NOW.plus(-5), 30).seconds == -35
 
 
 @pytest.mark.rows("R0-13")
 def test_only_a_gap_over_a_minute_gives_a_deadline_its_grace() -> None:
     due, woke = NOW.plus(-600), NOW
     periods = Periods()
-    assert graced(due, None, periods) == Deadline(at=due, rule="as set")
-    assert graced(due, Gap(seconds=60, ended=woke), periods) == Deadline(at=due, rule="as set")
-    after = graced(due, Gap(seconds=60.001, ended=woke), periods)
+    assert add_grace(due, None, periods) == Deadline(at=due, rule="as set")
+    assert add_grace(due, Gap(seconds=60, ended=woke), periods) == Deadline(at=due, rule="as set")
+    after = add_grace(due, Gap(seconds=60.001, ended=woke), periods)
     assert after == Deadline(at=woke.plus(90), rule="grace after sleep")
-    assert not after.passed(woke.plus(89.999))
-    assert after.passed(woke.plus(90))
+    assert not after.has_passed(woke.plus(89.999))
+    assert after.has_passed(woke.plus(90))
     for ahead in (90, 91):
-        far = graced(woke.plus(ahead), Gap(seconds=61, ended=woke), periods)
+        far = add_grace(woke.plus(ahead), Gap(seconds=61, ended=woke), periods)
         assert far == Deadline(at=woke.plus(ahead), rule="later than the grace period")
 
 
@@ -334,6 +334,6 @@ def test_only_a_gap_over_a_minute_gives_a_deadline_its_grace() -> None:
 def test_a_gap_grants_exactly_one_grace(due: int, seconds: float, grace: int) -> None:
     deadline, gap = NOW.plus(due), Gap(seconds=seconds, ended=NOW)
     periods = msgspec.structs.replace(Periods(), grace=float(grace))
-    once = graced(deadline, gap, periods)
-    assert graced(once.at, gap, periods).at == once.at
+    once = add_grace(deadline, gap, periods)
+    assert add_grace(once.at, gap, periods).at == once.at
     assert once.at == (deadline if seconds <= 60 else max(deadline, NOW.plus(grace)))

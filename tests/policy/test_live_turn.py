@@ -3,7 +3,7 @@
 import pytest
 
 from scout.model.session import LiveTurn
-from scout.policy.live_turn import TurnStep, step_after_turn
+from scout.policy.live_turn import TurnStep, choose_step
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from scout.policy.live_turn import TurnStep, step_after_turn
 def test_only_the_text_of_a_turn_that_the_ask_alone_began_is_its_answer(
     turn: LiveTurn, text: str, step: TurnStep
 ) -> None:
-    assert step_after_turn(turn, "flt_1", text) is step
+    assert choose_step(turn, "flt_1", text) is step

@@ -19,10 +19,10 @@ from scout.policy.permit import (
     Deed,
     Permission,
     Subject,
-    actor_of,
     check_directory,
     check_operation,
     check_project,
+    identify_actor,
     permit,
 )
 from tests.model.samples import ALICE, T0, T1, a_grant, a_token, an_agent
@@ -425,7 +425,7 @@ def test_a_longer_name_is_never_below_a_shorter_one(name: str, more: str, action
 @pytest.mark.rows("R3.5-25")
 def test_without_a_credential_nobody_acts() -> None:
     with pytest.raises(Refused) as caught:
-        actor_of(None, T0)
+        identify_actor(None, T0)
     new = Remedy(operation="token.create", parameters={"kind": "agent"}, why="for the operator")
     assert caught.value.diagnostic == Unauthenticated(
         reason="no credential", needs=("an agent's token", THE_OPERATOR), remedies=(new,)
@@ -435,7 +435,7 @@ def test_without_a_credential_nobody_acts() -> None:
 def test_a_token_stands_for_its_agent() -> None:
     agent = an_agent()
     token = a_token(kind=TokenKind.AGENT, agent_id=ALICE, session_id="ses_1", user="elsewhere")
-    assert actor_of(token, T0, agent) == Actor(
+    assert identify_actor(token, T0, agent) == Actor(
         kind=TokenKind.AGENT,
         token_id=token.id,
         user="u1",
@@ -447,7 +447,7 @@ def test_a_token_stands_for_its_agent() -> None:
 
 def test_other_tokens_stand_for_themselves() -> None:
     token = a_token(kind=TokenKind.CONNECTOR, connector="telegram", user="u7", node="mini", agent_id=None)
-    assert actor_of(token, T0) == Actor(
+    assert identify_actor(token, T0) == Actor(
         kind=TokenKind.CONNECTOR, token_id=token.id, user="u7", node="mini", connector="telegram"
     )
 
@@ -462,7 +462,7 @@ def test_other_tokens_stand_for_themselves() -> None:
 )
 def test_a_token_that_is_over_is_no_credential(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(Refused) as caught:
-        actor_of(a_token(**changes), T0)
+        identify_actor(a_token(**changes), T0)
     assert isinstance(caught.value.diagnostic, Unauthenticated)
     assert caught.value.diagnostic.reason == reason
 
@@ -470,7 +470,7 @@ def test_a_token_that_is_over_is_no_credential(changes: dict[str, Any], reason: 
 def test_a_token_of_another_agent_is_refused() -> None:
     token = a_token(kind=TokenKind.AGENT, agent_id="other")
     with pytest.raises(Refused) as caught:
-        actor_of(token, T0, an_agent())
+        identify_actor(token, T0, an_agent())
     assert caught.value.diagnostic == Unauthenticated(
         reason="the token is not bound to /u1/agent/arc",
         needs=("the token of /u1/agent/arc",),

@@ -1,4 +1,11 @@
-from scout.policy.queue import PATIENCE, Queued, order_queue, ordinal, place_behind_target, place_in_line
+from scout.policy.queue import (
+    PATIENCE,
+    Queued,
+    describe_place,
+    describe_place_behind_target,
+    format_ordinal,
+    order_queue,
+)
 
 
 def names(waiting: list[Queued], now: float) -> list[str]:
@@ -22,7 +29,7 @@ def test_nobody_is_passed_over_for_more_than_a_minute() -> None:
 
 
 def test_a_place_is_said_as_people_count() -> None:
-    said = [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)]
+    said = [format_ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)]
     assert said == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
-    assert place_in_line(3, 2) == "3rd in line: 2 turns run at once (limits.runningTurns)"
-    assert place_behind_target(1) == "1st in line: its target works on another turn"
+    assert describe_place(3, 2) == "3rd in line: 2 turns run at once (limits.runningTurns)"
+    assert describe_place_behind_target(1) == "1st in line: its target works on another turn"

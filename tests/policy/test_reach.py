@@ -10,7 +10,7 @@ from scout.model.agent import AgentConfig, Lifecycle, WakePolicy
 from scout.model.endpoint import EndpointState
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
-from scout.policy.wake import Reach, WakeAction, check_reach, is_kept_warm, reach_of
+from scout.policy.wake import Reach, WakeAction, build_reach, check_reach, is_kept_warm
 from tests.model.samples import T0, an_agent, an_endpoint
 
 ARC = Reach(agent_id="arc", address="@arc")
@@ -47,7 +47,7 @@ def test_what_brings_an_agent_up() -> None:
     ],
 )
 def test_obstacles(facts: dict[str, Any], waking: bool, obstacle: str) -> None:
-    assert arc(**facts).obstacle(waking) == obstacle
+    assert arc(**facts).find_obstacle(waking) == obstacle
 
 
 @pytest.mark.rows("R3.3-12", "R3.3-13")
@@ -66,7 +66,7 @@ def test_obstacles(facts: dict[str, Any], waking: bool, obstacle: str) -> None:
     ],
 )
 def test_what_it_takes_to_reach_an_agent(facts: dict[str, Any], waking: bool, action: WakeAction) -> None:
-    assert arc(**facts).action(waking) is action
+    assert arc(**facts).choose_action(waking) is action
     if waking:
         assert check_reach(arc(**facts)) is action
 
@@ -112,11 +112,11 @@ def test_an_agent_kept_warm_wants_a_session_although_nothing_waits(facts: dict[s
 def test_reach_is_read_off_the_records() -> None:
     now = T0.plus(90)
     agent = an_agent(config=AgentConfig(harness="codex", wake_policy=WakePolicy.MANUAL))
-    assert reach_of(agent, "@arc", (), now, Periods()) == Reach(
+    assert build_reach(agent, "@arc", (), now, Periods()) == Reach(
         agent_id=agent.id, address="@arc", policy=WakePolicy.MANUAL, harness="codex"
     )
     seen = an_endpoint(state=EndpointState.IDLE, last_seen=T0, wake_policy=WakePolicy.KEEP_WARM)
-    assert reach_of(agent, "@arc", (seen,), now, Periods()) == Reach(
+    assert build_reach(agent, "@arc", (seen,), now, Periods()) == Reach(
         agent_id=agent.id,
         address="@arc",
         policy=WakePolicy.KEEP_WARM,
@@ -124,7 +124,7 @@ def test_reach_is_read_off_the_records() -> None:
         harness="claude",
         last_seen=T0,
     )
-    later = reach_of(
+    later = build_reach(
         agent, "@arc", (seen,), now.plus(0.001), Periods(), wakeable=False, person=True, why_not="no"
     )
     assert later == Reach(
@@ -145,23 +145,23 @@ def test_the_latest_live_endpoint_speaks_for_the_agent() -> None:
     ended = an_endpoint(id="b", state=EndpointState.STOPPED, last_seen=T0.plus(5), harness="codex")
     never = an_endpoint(id="c", harness="tmux")
     agent = an_agent(lifecycle=Lifecycle.SLEEPING)
-    reach = reach_of(agent, "@arc", (ended, live, never), T0.plus(6), Periods())
+    reach = build_reach(agent, "@arc", (ended, live, never), T0.plus(6), Periods())
     assert (reach.harness, reach.live, reach.last_seen) == ("claude", True, T0)
     assert reach.lifecycle is Lifecycle.SLEEPING
-    reach = reach_of(agent, "@arc", (never, ended), T0.plus(6), Periods())
+    reach = build_reach(agent, "@arc", (never, ended), T0.plus(6), Periods())
     assert (reach.harness, reach.live, reach.last_seen) == ("codex", False, T0.plus(5))
-    assert not reach_of(agent, "@arc", (live,), T0.plus(6), Periods(online_within=5)).live
+    assert not build_reach(agent, "@arc", (live,), T0.plus(6), Periods(online_within=5)).live
 
 
 def test_a_way_that_does_not_answer_is_unreachable_and_not_offline() -> None:
     silent = an_endpoint(state=EndpointState.UNREACHABLE, last_seen=T0)
-    reach = reach_of(an_agent(), "@arc", (silent,), T0.plus(100), Periods(), wakeable=False, why_not="no")
+    reach = build_reach(an_agent(), "@arc", (silent,), T0.plus(100), Periods(), wakeable=False, why_not="no")
     with pytest.raises(Refused) as caught:
         check_reach(reach)
     told = caught.value.diagnostic
     assert isinstance(told, TargetOffline)
     assert (told.unreachable, told.reason) == (
         True,
-        "its session does not answer; it may come back by itself",
+        "its session does not respond; it may reconnect by itself",
     )
     assert [one.operation for one in told.remedies] == ["ask", "show"]

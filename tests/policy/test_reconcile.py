@@ -7,7 +7,7 @@ import pytest
 from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.identity.path import AgentPath
-from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole, new_agent
+from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole, create_agent
 from scout.policy.tree.reconcile import (
     REPAIRS,
     DeadSession,
@@ -29,7 +29,7 @@ ADOPT = Remedy(operation="agent.register", parameters={"definitionId": "hudson"}
 
 def agent(ident: str, path: str, **more: Any) -> Agent:
     facts: dict[str, Any] = {"project_root": ROOT, "working_dir": ROOT, **more}
-    return new_agent(ident, AgentPath.parse(path), NOW, node="mini", by="agt_me", **facts)
+    return create_agent(ident, AgentPath.parse(path), NOW, node="mini", by="agt_me", **facts)
 
 
 ROOT_AGENT = agent(

@@ -28,10 +28,10 @@ from scout.model.problems.target import (
     UnknownTarget,
 )
 from scout.policy.choose import ChoiceAction
-from scout.policy.directory import OUTSIDE, Viewpoint, Wanted, instances_of
+from scout.policy.directory import OUTSIDE, Viewpoint, Wanted, list_instances
 from scout.policy.fleet import Fleet
 from scout.policy.fleet_file import read_fleet
-from scout.policy.handle import Resolution, minimal
+from scout.policy.handle import Resolution, minimize_address
 from scout.policy.resolve import resolve
 from scout.protocol.operations import check_remedy
 from tests.policy.fleets import NOW, agent, alias, endpoint, fleet, session
@@ -82,7 +82,7 @@ def test_the_cases_resolve(text: str, expected: str) -> None:
 @pytest.mark.rows("R1.3-39", "R1.3-40", "R1.3-42")
 @pytest.mark.parametrize(("key", "expected"), CASES["minimal"].items())
 def test_the_cases_have_their_minimal_address(key: str, expected: str) -> None:
-    assert minimal(FILE.instances[key], FILE.fleet, FILE.now) == expected
+    assert minimize_address(FILE.instances[key], FILE.fleet, FILE.now) == expected
 
 
 # -- the one agent ------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def test_an_agent_without_endpoints_takes_any_harness_and_model() -> None:
 def test_endpoints_with_the_same_dimensions_are_one_instance() -> None:
     arc = agent("arc")
     pair = [endpoint(arc, id="one", model="GPT-5.5"), endpoint(arc, id="two", model="gpt-5-5")]
-    (instance,) = instances_of(arc, pair)
+    (instance,) = list_instances(arc, pair)
     assert instance.canonical == "@arc.harness:claude.model:gpt-5-5.node:mini"
     assert [one.id for one in instance.endpoints] == ["one", "two"]
 
@@ -453,8 +453,8 @@ def test_a_name_that_a_broken_alias_hides_is_reached_by_its_path() -> None:
     homeless = agent("arc", id="h", node="", path="/me/agent/arc")
     roster = fleet((homeless, []), agent("bow"))
     roster.add_alias(alias("arc", AliasTarget(agent_id="bow@mini")))
-    (instance,) = instances_of(homeless, [])
-    assert minimal(instance, roster, NOW) == "/me/agent/arc"
+    (instance,) = list_instances(homeless, [])
+    assert minimize_address(instance, roster, NOW) == "/me/agent/arc"
     assert means("/me/agent/arc", roster) == ("h", "path")
     assert isinstance(refusal("@arc", roster), AliasBroken)
 
@@ -472,8 +472,8 @@ def test_an_alias_may_name_an_agent_without_a_handle() -> None:
     roster = fleet((chat, []))
     roster.add_alias(alias("phone", AliasTarget(agent_id="chat")))
     assert means("@phone", roster) == ("chat", "alias")
-    (instance,) = instances_of(chat, [])
-    assert minimal(instance, roster, NOW) == "@phone"
+    (instance,) = list_instances(chat, [])
+    assert minimize_address(instance, roster, NOW) == "@phone"
 
 
 @pytest.mark.rows("R1.1-46")
@@ -481,8 +481,8 @@ def test_an_agent_without_a_handle_is_known_by_its_path() -> None:
     chat = agent("x", id="chat", path="/me/telegram", definition_id=None)
     roster = fleet((chat, []))
     assert found("/me/telegram", roster).canonical == "/me/telegram"
-    (instance,) = instances_of(chat, [])
-    assert minimal(instance, roster, NOW) == "/me/telegram"
+    (instance,) = list_instances(chat, [])
+    assert minimize_address(instance, roster, NOW) == "/me/telegram"
 
 
 # -- the other forms ----------------------------------------------------------------------------
@@ -677,7 +677,7 @@ def files(draw: st.DrawFn) -> dict[str, object]:
 def test_law_the_minimal_address_resolves_to_its_instance(data: dict[str, object]) -> None:
     file = read_fleet(data)
     for instance in file.instances.values():
-        shortest = minimal(instance, file.fleet, file.now)
+        shortest = minimize_address(instance, file.fleet, file.now)
         resolution = resolve(shortest, file.fleet, OUTSIDE, file.now)
         assert resolution.agent.id == instance.agent.id
         assert resolution.canonical == instance.canonical

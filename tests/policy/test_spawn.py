@@ -26,7 +26,7 @@ from scout.policy.tree.spawn import (
     setup_failed,
 )
 from scout.protocol.correction import correct_remedies
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.tree import SpawnAgents
 
 GOOD: dict[str, Any] = {"directory": "/w/arc", "root": "/w/arc", "commit": "c1"}
@@ -41,7 +41,7 @@ def refusal(decide: Callable[..., object], *given: Any, **named: Any) -> Diagnos
 def commands(problem: Diagnostic, *slugs: str, count: int | None = None) -> list[str]:
     """The remedies as the caller of this spawn sees them."""
     told = correct_remedies(SpawnAgents(slugs=slugs or ("api",), count=count), problem)
-    return [command_line(one) for one in told.remedies]
+    return [build_command_line(one) for one in told.remedies]
 
 
 # -- names -------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from scout.model.ref import Ref
 from scout.model.waiting import OwedMove, WaitingKind, WaitingOn
 from scout.model.work_item import WorkState
 from scout.policy.limits import Alarm, Gap, Periods, Sweeps
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import (
     CheckFlight,
     Delegation,
@@ -69,10 +69,10 @@ def at(seconds: float, **changes: Any) -> Round:
 
 
 def due(record: Any, seconds: float, **facts: Any) -> Swept | None:
-    return due_for(SweepSubject(record=record, **facts), at(seconds))
+    return find_due_action(SweepSubject(record=record, **facts), at(seconds))
 
 
-def nudged(record: Any, seconds: float, **facts: Any) -> SweepNudge:
+def expect_nudge(record: Any, seconds: float, **facts: Any) -> SweepNudge:
     action = due(record, seconds, **facts)
     assert isinstance(action, SweepNudge)
     return action
@@ -111,7 +111,7 @@ def test_a_stale_open_question_nudges_its_responder() -> None:
 def test_a_stale_answered_question_nudges_its_asker() -> None:
     question = a_question(state=QuestionState.ANSWERED, next_move_owner_id=ALICE)
     assert due(question, 4 * HOUR - 1) is None
-    nudge = nudged(question, 4 * HOUR)
+    nudge = expect_nudge(question, 4 * HOUR)
     assert (nudge.holder_id, nudge.level, nudge.rule) == (ALICE, Level.HOLDER, "answered question")
 
 
@@ -158,9 +158,9 @@ def test_an_item_that_waits_until_a_time_is_not_stale_before() -> None:
     on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(10 * HOUR))
     item = a_work_item(state=WorkState.WAITING, next_move_owner_id=CAROL, waiting_on=on)
     assert due(item, 14 * HOUR - 1) is None
-    assert nudged(item, 14 * HOUR).holder_id == CAROL
+    assert expect_nudge(item, 14 * HOUR).holder_id == CAROL
     past = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(-HOUR))
-    assert nudged(msgspec.structs.replace(item, waiting_on=past), 4 * HOUR).holder_id == CAROL
+    assert expect_nudge(msgspec.structs.replace(item, waiting_on=past), 4 * HOUR).holder_id == CAROL
 
 
 @pytest.mark.rows("R3.4-4", "R3.4-5")
@@ -168,25 +168,25 @@ def test_an_item_that_waits_until_a_time_is_not_stale_before() -> None:
 def test_an_unanswered_mention_nudges_its_target_then_the_sender_then_the_operator(kind: str) -> None:
     one = Delegation(id=MESSAGE, target_id=BOB, sender_id=ALICE, created_at=T0, kind=kind)
     assert due(one, MENTIONED - 1) is None
-    first = nudged(one, MENTIONED)
+    first = expect_nudge(one, MENTIONED)
     assert (first.holder_id, first.level, first.rule) == (BOB, Level.HOLDER, f"{kind} without an answer")
     assert (first.noun, first.id) == ("message", MESSAGE)
-    second = nudged(one, 2 * MENTIONED, nudges=1, nudged_at=T0.plus(MENTIONED))
+    second = expect_nudge(one, 2 * MENTIONED, nudges=1, nudged_at=T0.plus(MENTIONED))
     assert (second.holder_id, second.level, second.escalated_from) == (ALICE, Level.OWNER, BOB)
-    third = nudged(one, 3 * MENTIONED, nudges=2, nudged_at=T0.plus(2 * MENTIONED))
+    third = expect_nudge(one, 3 * MENTIONED, nudges=2, nudged_at=T0.plus(2 * MENTIONED))
     assert (third.holder_id, third.level, third.escalated_from) == (OPERATOR, Level.OPERATOR, ALICE)
 
 
 def test_a_delegation_is_a_mention_unless_said_otherwise() -> None:
     one = Delegation(id=MESSAGE, target_id=BOB, sender_id=ALICE, created_at=T0)
-    assert nudged(one, MENTIONED).rule == "mention without an answer"
+    assert expect_nudge(one, MENTIONED).rule == "mention without an answer"
 
 
 @pytest.mark.rows("R3.4-12", "R3.7-13")
 def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> None:
     item = a_work_item(state=WorkState.REVIEW, next_move_owner_id=CAROL)
     period = 4 * HOUR
-    second = nudged(item, 2 * period, nudges=1, nudged_at=T0.plus(period))
+    second = expect_nudge(item, 2 * period, nudges=1, nudged_at=T0.plus(period))
     assert second == SweepNudge(
         noun="work item",
         id=item.id,
@@ -198,7 +198,7 @@ def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> 
         escalated_from=CAROL,
         alarm=alarm(item.id, "work item in review", AttentionKind.REVIEW),
     )
-    third = nudged(item, 3 * period, nudges=2, nudged_at=T0.plus(2 * period))
+    third = expect_nudge(item, 3 * period, nudges=2, nudged_at=T0.plus(2 * period))
     assert third == SweepNudge(
         noun="work item",
         id=item.id,
@@ -216,7 +216,7 @@ def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> 
 def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say_now() -> None:
     facts: dict[str, Any] = {"nudges": 1, "nudged_at": T0.plus(ASKED), "next_at": T0.plus(9 * ASKED)}
     assert due(a_question(), 9 * ASKED - 1, **facts) is None
-    assert nudged(a_question(), 9 * ASKED, **facts).count == 2
+    assert expect_nudge(a_question(), 9 * ASKED, **facts).count == 2
 
 
 def test_since_when_a_move_is_owed() -> None:
@@ -266,24 +266,24 @@ def test_within_a_period_nobody_is_nudged_again() -> None:
     facts: dict[str, Any] = {"nudges": 1, "nudged_at": T0.plus(ASKED)}
     assert due(question, ASKED, **facts) is None
     assert due(question, 2 * ASKED - 0.001, **facts) is None
-    assert nudged(question, 2 * ASKED, **facts).count == 2
+    assert expect_nudge(question, 2 * ASKED, **facts).count == 2
 
 
 def test_a_record_that_moved_starts_the_ladder_anew() -> None:
     moved = a_question(updated_at=T0.plus(HOUR))
     facts: dict[str, Any] = {"nudges": 2, "nudged_at": Time(T0.plus(HOUR) - 1)}
     assert due(moved, HOUR + ASKED - 1, **facts) is None
-    again = nudged(moved, HOUR + ASKED, **facts)
+    again = expect_nudge(moved, HOUR + ASKED, **facts)
     assert (again.count, again.level, again.escalated_from) == (1, Level.HOLDER, None)
-    same = nudged(moved, HOUR + ASKED, nudges=1, nudged_at=T0.plus(HOUR))
+    same = expect_nudge(moved, HOUR + ASKED, nudges=1, nudged_at=T0.plus(HOUR))
     assert (same.count, same.level) == (2, Level.OWNER)
 
 
 @pytest.mark.rows("R3.4-13")
 def test_the_periods_are_settings() -> None:
     periods = Periods(sweeps=Sweeps(question_open=10))
-    assert due_for(SweepSubject(record=a_question()), at(10, periods=periods)) is not None
-    assert due_for(SweepSubject(record=a_question()), at(9, periods=periods)) is None
+    assert find_due_action(SweepSubject(record=a_question()), at(10, periods=periods)) is not None
+    assert find_due_action(SweepSubject(record=a_question()), at(9, periods=periods)) is None
 
 
 @pytest.mark.rows("R0-13")
@@ -291,15 +291,15 @@ def test_after_a_sleep_nothing_is_overdue_for_one_grace_period() -> None:
     woke = T0.plus(10 * HOUR)
     watch = SweepSubject(record=a_question())
     gap = Gap(seconds=9 * HOUR, ended=woke)
-    assert due_for(watch, at(10 * HOUR, gap=gap)) is None
-    assert due_for(watch, at(10 * HOUR + 89, gap=gap)) is None
-    assert due_for(watch, at(10 * HOUR + 90, gap=gap)) is not None
-    assert due_for(watch, at(10 * HOUR, gap=Gap(seconds=60, ended=woke))) is not None
+    assert find_due_action(watch, at(10 * HOUR, gap=gap)) is None
+    assert find_due_action(watch, at(10 * HOUR + 89, gap=gap)) is None
+    assert find_due_action(watch, at(10 * HOUR + 90, gap=gap)) is not None
+    assert find_due_action(watch, at(10 * HOUR, gap=Gap(seconds=60, ended=woke))) is not None
 
 
 def test_a_nudge_as_the_log_holds_it() -> None:
     item = a_work_item(state=WorkState.WORKING, next_move_owner_id=CAROL)
-    nudge = nudged(item, 5 * HOUR, nudges=1, nudged_at=T0)
+    nudge = expect_nudge(item, 5 * HOUR, nudges=1, nudged_at=T0)
     assert nudge.stored == StoredNudge(
         holder_id=BOB,
         about=Ref.parse(f"work:{item.id}"),
@@ -323,12 +323,12 @@ def waiting(on: WaitingOn, **changes: Any) -> Flight:
     return running(**{**facts, "waiting_on": on, **changes})
 
 
-def failed(flight: Flight, rule: str, code: str, message: str) -> SweepFail:
+def build_failure(flight: Flight, rule: str, code: str, message: str) -> SweepFail:
     error = FlightError(code=code, message=message, remedies=(retry_remedy(flight),))
     return SweepFail(noun="flight", id=flight.id, rule=rule, error=error)
 
 
-def later(flight: Flight, rule: str, seconds: float) -> LookLater:
+def build_later(flight: Flight, rule: str, seconds: float) -> LookLater:
     return LookLater(noun="flight", id=flight.id, rule=rule, next_check=T0.plus(seconds))
 
 
@@ -336,14 +336,14 @@ def later(flight: Flight, rule: str, seconds: float) -> LookLater:
 def test_a_silent_flight_is_checked() -> None:
     flight = running()
     assert due(flight, 59) is None
-    assert due(flight, 60) == due(flight, 299) == later(flight, "under way", 300)
+    assert due(flight, 60) == due(flight, 299) == build_later(flight, "under way", 300)
     assert due(flight, 300) == CheckFlight(
         noun="flight", id=flight.id, rule="no sign of life", next_check=T0.plus(360)
     )
-    assert due(flight, 400, seen_at=T0.plus(101)) == later(flight, "under way", 401)
+    assert due(flight, 400, seen_at=T0.plus(101)) == build_later(flight, "under way", 401)
     assert isinstance(due(flight, 401, seen_at=T0.plus(101)), CheckFlight)
     assert isinstance(due(flight, 300, seen_at=T0.plus(-50)), CheckFlight)
-    assert due(flight, 900, found=Liveness.ALIVE) == later(flight, "under way", 1200)
+    assert due(flight, 900, found=Liveness.ALIVE) == build_later(flight, "under way", 1200)
 
 
 @pytest.mark.rows("R3.4-6")
@@ -378,7 +378,9 @@ def test_a_check_without_result_makes_it_wait_for_a_sign_of_life() -> None:
 def test_a_flight_found_dead_has_failed_with_a_reason(state: FlightState) -> None:
     flight = running(state=state, phase=FlightPhase.CHECKING)
     message = "session unknown failed in the session: nothing is working on it"
-    assert due(flight, 1, found=Liveness.DEAD) == failed(flight, "found dead", "session_failed", message)
+    assert due(flight, 1, found=Liveness.DEAD) == build_failure(
+        flight, "found dead", "session_failed", message
+    )
     named = due(msgspec.structs.replace(flight, session_id="ses_1"), 1, found=Liveness.DEAD)
     assert isinstance(named, SweepFail)
     assert named.error.message.startswith("session ses_1 failed")
@@ -425,7 +427,7 @@ def test_a_queued_ask_expires() -> None:
     assert isinstance(last, CheckFlight)
     assert last.next_check == until
     message = "@bob is offline (never seen): it expired while waiting: no harness"
-    assert due(flight, 24 * HOUR, address="@bob") == failed(
+    assert due(flight, 24 * HOUR, address="@bob") == build_failure(
         flight, "queue expired", "target_offline", message
     )
 
@@ -434,7 +436,7 @@ def test_a_flight_held_for_the_operator_is_looked_at_and_the_operator_is_told() 
     on = WaitingOn(kind=WaitingKind.OPERATOR)
     flight = a_flight(waiting_on=on, phase=FlightPhase.HELD, next_move_owner_id=OPERATOR)
     assert isinstance(due(flight, 60), CheckFlight)
-    assert nudged(flight, 4 * HOUR).level is Level.OPERATOR
+    assert expect_nudge(flight, 4 * HOUR).level is Level.OPERATOR
     told: dict[str, Any] = {"nudges": 1, "nudged_at": T0.plus(4 * HOUR)}
     assert isinstance(due(flight, 4 * HOUR, **told), CheckFlight)
 
@@ -444,7 +446,7 @@ def test_a_flight_held_for_the_operator_is_looked_at_and_the_operator_is_told() 
 def test_a_wait_that_ends_by_itself_is_over_at_its_time(kind: WaitingKind, state: FlightState) -> None:
     flight = waiting(WaitingOn(kind=kind, until=T0.plus(HOUR)), state=state)
     assert due(flight, HOUR - 1) is None
-    over = SweepResume(noun="flight", id=flight.id, rule=f"{kind} is over", next_check=T0.plus(HOUR + 300))
+    over = SweepResume(noun="flight", id=flight.id, rule=f"{kind} has ended", next_check=T0.plus(HOUR + 300))
     assert due(flight, HOUR) == over
     assert due(msgspec.structs.replace(flight, next_check_at=None), HOUR) == over
     after = msgspec.structs.replace(flight, next_check_at=T0.plus(2 * HOUR))
@@ -455,13 +457,13 @@ def test_a_wait_that_ends_by_itself_is_over_at_its_time(kind: WaitingKind, state
 def test_a_flight_that_waits_for_somebody_nudges_that_one_then_the_requester() -> None:
     flight = waiting(WaitingOn(kind=WaitingKind.ACTOR), next_move_owner_id=CAROL)
     assert due(flight, 4 * HOUR - 1) is None
-    first = nudged(flight, 4 * HOUR)
+    first = expect_nudge(flight, 4 * HOUR)
     assert (first.noun, first.id, first.holder_id) == ("flight", flight.id, CAROL)
     assert first.rule == "flight waiting on actor"
     asked = msgspec.structs.replace(flight, next_check_at=T0.plus(60))
     assert due(asked, 59) is None
-    assert due(asked, 60) == later(flight, "waiting on actor", 180)
-    second = nudged(flight, 9 * HOUR, nudges=1, nudged_at=T0.plus(4 * HOUR))
+    assert due(asked, 60) == build_later(flight, "waiting on actor", 180)
+    second = expect_nudge(flight, 9 * HOUR, nudges=1, nudged_at=T0.plus(4 * HOUR))
     assert (second.holder_id, second.level) == (ALICE, Level.OWNER)
 
 
@@ -469,13 +471,13 @@ def test_a_flight_that_waits_for_somebody_nudges_that_one_then_the_requester() -
 def test_a_flight_that_waits_for_a_sign_of_life_is_checked_again_and_lost_in_the_end() -> None:
     flight = waiting(WaitingOn(kind=WaitingKind.PEER, until=T0.plus(600)))
     assert due(flight, 599) is None
-    assert due(flight, 600) == later(flight, "no sign of life", 1800)
+    assert due(flight, 600) == build_later(flight, "no sign of life", 1800)
     assert isinstance(due(flight, 24 * HOUR - 1), LookLater)
     assert due(flight, 600, found=Liveness.ALIVE) == SweepResume(
         noun="flight", id=flight.id, rule="found alive", next_check=T0.plus(900)
     )
     message = f"session unknown failed in the session: no sign of life since {T0}"
-    assert due(flight, 24 * HOUR) == failed(flight, "lost", "session_failed", message)
+    assert due(flight, 24 * HOUR) == build_failure(flight, "lost", "session_failed", message)
     assert isinstance(due(flight, 24 * HOUR, seen_at=T0.plus(1)), LookLater)
     never = msgspec.structs.replace(flight, started_at=None, created_at=T0.plus(-1))
     assert isinstance(due(never, 24 * HOUR - 1), SweepFail)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.model.attention import AttentionKind
-from scout.model.usage import Counters, Totals, Usage, UsageLedger, UsageSource, ValueClass, day_of
+from scout.model.usage import Counters, Totals, Usage, UsageLedger, UsageSource, ValueClass, get_day
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.limits import Alarm, Limits, raise_limit
 from scout.policy.usage import (
@@ -20,11 +20,11 @@ from scout.policy.usage import (
     BudgetDecision,
     Estimate,
     Overhead,
-    accounts,
+    build_accounts,
     decide_budget,
     estimate_tokens,
-    execution,
-    overhead,
+    report_execution,
+    report_overhead,
 )
 
 NOW = Time.parse("2026-11-15T23:59:00.000Z")
@@ -75,7 +75,7 @@ def test_more_text_never_costs_less(one: str, other: str) -> None:
 )
 def test_all_that_scout_adds_is_protocol_overhead(what: Overhead, value_class: ValueClass) -> None:
     counters = Counters(dispatch_attempts=1)
-    report = overhead("usg_1", ABOUT, what, NOW, prompt="x" * 8, completion="y" * 5, counters=counters)
+    report = report_overhead("usg_1", ABOUT, what, NOW, prompt="x" * 8, completion="y" * 5, counters=counters)
     assert report == Usage(
         id="usg_1",
         agent_id="agt_1",
@@ -99,7 +99,7 @@ def test_all_that_scout_adds_is_protocol_overhead(what: Overhead, value_class: V
 
 
 def test_overhead_may_have_a_value_of_its_own() -> None:
-    report = overhead("usg_1", ABOUT, Overhead.WRAPPING, NOW, value_class=ValueClass.ONBOARDING)
+    report = report_overhead("usg_1", ABOUT, Overhead.WRAPPING, NOW, value_class=ValueClass.ONBOARDING)
     assert (report.value_class, report.total_tokens, report.counters) == (
         ValueClass.ONBOARDING,
         0,
@@ -110,7 +110,7 @@ def test_overhead_may_have_a_value_of_its_own() -> None:
 @pytest.mark.rows("R3.7-6", "R3.7-5")
 @pytest.mark.parametrize("source", list(UsageSource))
 def test_whatever_the_provider_did_not_count_is_marked_as_an_estimate(source: UsageSource) -> None:
-    report = execution("usg_2", ABOUT, NOW, prompt_tokens=7, completion_tokens=5, source=source)
+    report = report_execution("usg_2", ABOUT, NOW, prompt_tokens=7, completion_tokens=5, source=source)
     assert report == Usage(
         id="usg_2",
         category=UsageLedger.HARNESS_EXECUTION,
@@ -126,13 +126,13 @@ def test_whatever_the_provider_did_not_count_is_marked_as_an_estimate(source: Us
 
 
 def test_the_providers_own_count_is_the_default() -> None:
-    report = execution("usg_2", ABOUT, NOW, prompt_tokens=1, completion_tokens=0)
+    report = report_execution("usg_2", ABOUT, NOW, prompt_tokens=1, completion_tokens=0)
     assert (report.usage_source, report.estimated) == (UsageSource.PROVIDER_EXACT, False)
 
 
 def test_numbers_that_cannot_be_are_refused() -> None:
     with pytest.raises(Refused) as caught:
-        execution("usg_2", ABOUT, NOW, prompt_tokens=-1, completion_tokens=5)
+        report_execution("usg_2", ABOUT, NOW, prompt_tokens=-1, completion_tokens=5)
     assert isinstance(caught.value.diagnostic, BadRequest)
 
 
@@ -141,7 +141,9 @@ def test_the_names_on_the_wire() -> None:
     counters = Counters(
         dispatch_attempts=1, wake_failures=2, diagnostics_generated=3, orientation_commands_avoided=4
     )
-    sent = plain(execution("usg_2", ABOUT, NOW, prompt_tokens=1, completion_tokens=2, counters=counters))
+    sent = to_plain(
+        report_execution("usg_2", ABOUT, NOW, prompt_tokens=1, completion_tokens=2, counters=counters)
+    )
     names = ("promptTokens", "completionTokens", "totalTokens", "model", "harness", "category")
     assert [sent[name] for name in names] == [1, 2, 3, "opus", "claude", "harness_execution"]
     assert [sent[name] for name in ("sessionId", "messageId", "flightId", "workItemId")] == [
@@ -159,10 +161,10 @@ def test_the_names_on_the_wire() -> None:
 def test_the_ledgers_are_summed_apart_and_exact_numbers_apart_from_guesses() -> None:
     attempts = Counters(dispatch_attempts=2, wake_failures=1)
     reports = [
-        overhead("a", ABOUT, Overhead.ROUTING, NOW, prompt="x" * 40, counters=attempts),
-        overhead("b", ABOUT, Overhead.SUMMARY, NOW, completion="x" * 8, counters=attempts),
-        execution("c", ABOUT, NOW, prompt_tokens=100, completion_tokens=20),
-        execution(
+        report_overhead("a", ABOUT, Overhead.ROUTING, NOW, prompt="x" * 40, counters=attempts),
+        report_overhead("b", ABOUT, Overhead.SUMMARY, NOW, completion="x" * 8, counters=attempts),
+        report_execution("c", ABOUT, NOW, prompt_tokens=100, completion_tokens=20),
+        report_execution(
             "d",
             ABOUT,
             NOW,
@@ -172,7 +174,7 @@ def test_the_ledgers_are_summed_apart_and_exact_numbers_apart_from_guesses() -> 
             counters=Counters(diagnostics_generated=5, orientation_commands_avoided=6),
         ),
     ]
-    found = accounts(map(day_of, reports))
+    found = build_accounts(map(get_day, reports))
     assert found == {
         UsageLedger.PROTOCOL_OVERHEAD: Account(
             totals=Totals(
@@ -196,12 +198,12 @@ def test_the_ledgers_are_summed_apart_and_exact_numbers_apart_from_guesses() -> 
 def test_no_sum_mixes_the_ledgers(rows: list[tuple[UsageLedger, int, UsageSource]]) -> None:
     reports = [
         msgspec.structs.replace(
-            execution("u", ABOUT, NOW, prompt_tokens=tokens, completion_tokens=0, source=source),
+            report_execution("u", ABOUT, NOW, prompt_tokens=tokens, completion_tokens=0, source=source),
             category=ledger,
         )
         for ledger, tokens, source in rows
     ]
-    for ledger, account in accounts(map(day_of, reports)).items():
+    for ledger, account in build_accounts(map(get_day, reports)).items():
         mine = [(tokens, source) for other, tokens, source in rows if other is ledger]
         exact = [tokens for tokens, source in mine if source is UsageSource.PROVIDER_EXACT]
         assert account.totals.total_tokens == sum(tokens for tokens, _ in mine)

@@ -14,7 +14,7 @@ from scout.identity.mention import find_mentions
 from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import Metadata, PassedOver, WakeFact
-from scout.model.events.event_types import ALL, event_type
+from scout.model.events.event_types import ALL, get_event_type
 from scout.policy.directory import Party
 from scout.policy.limits import Limits, Routing, raise_limit
 from scout.policy.obligation import Obligation
@@ -28,7 +28,7 @@ from scout.policy.wake import (
     WakeContext,
     WakeDecision,
     WakeFacts,
-    budgeted,
+    apply_wake_budget,
     decide_wake,
     may_suggest,
 )
@@ -76,7 +76,7 @@ def decide(what: Occasion, routing: Routing = Routing(), **changes: dict[str, An
     return decide_wake(what, roster(**changes), routing)
 
 
-def passed(decision: WakeDecision) -> dict[str, str]:
+def list_passed(decision: WakeDecision) -> dict[str, str]:
     return {f"{one.role} {one.party.agent_id}": one.why_not for one in decision.considered if one.why_not}
 
 
@@ -148,7 +148,7 @@ def test_then_the_master_then_the_channel_owner_then_nobody() -> None:
     for place in (None, channel(master_id=None, channel_owner_id=None)):
         decision = decide(occasion(place=place))
         assert (decision.action, decision.rule, decision.holder) == (
-            WakeAction.NOBODY, "nobody else owes anything", None,
+            WakeAction.NOBODY, "no other agent owns the next move", None,
         )  # fmt: skip
         assert (decision.considered, decision.reason, decision.remedies) == ((), "", ())
 
@@ -162,15 +162,15 @@ def test_status_and_final_wake_nobody_at_all(kind: MessageKind, cause: Cause) ->
     )
     assert (decision.action, decision.rule, decision.holder) == (
         WakeAction.NOBODY,
-        f"{kind} wakes nobody",
+        f"a {kind} message wakes no agent",
         None,
     )
-    assert passed(decision) == {
-        "explicit target target": f"{kind} wakes nobody",
-        "next-move owner mover": f"{kind} wakes nobody",
-        "owner owner": f"{kind} wakes nobody",
-        "conversation master master": f"{kind} wakes nobody",
-        "channel owner boss": f"{kind} wakes nobody",
+    assert list_passed(decision) == {
+        "explicit target target": f"a {kind} message wakes no agent",
+        "next-move owner mover": f"a {kind} message wakes no agent",
+        "owner owner": f"a {kind} message wakes no agent",
+        "conversation master master": f"a {kind} message wakes no agent",
+        "channel owner boss": f"a {kind} message wakes no agent",
     }
     assert (decision.reason, decision.instead_of, decision.remedies) == ("", None, ())
 
@@ -185,7 +185,7 @@ def test_a_settled_record_wakes_nobody_but_an_explicit_target() -> None:
     settled = work(state="done", settled=True)
     decision = decide(occasion(duty=settled, place=channel()))
     assert (decision.action, decision.rule, decision.considered) == (
-        WakeAction.NOBODY, "nobody else owes anything", (),
+        WakeAction.NOBODY, "no other agent owns the next move", (),
     )  # fmt: skip
     assert decide(occasion(duty=settled, targets=(party("target"),))).holder == party("target")
 
@@ -195,8 +195,8 @@ def test_a_settled_record_wakes_nobody_but_an_explicit_target() -> None:
 @pytest.mark.parametrize(
     ("place", "rule"),
     [
-        (channel(kind=ConversationKind.BROADCAST), "a broadcast wakes nobody"),
-        (channel(quiet=True), "a quiet conversation wakes nobody"),
+        (channel(kind=ConversationKind.BROADCAST), "a broadcast wakes no agent"),
+        (channel(quiet=True), "a quiet conversation wakes no agent"),
     ],
 )
 def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(
@@ -204,7 +204,7 @@ def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(
 ) -> None:
     decision = decide(occasion(cause, leading=party("target"), soft=(party("other"),), place=place))
     assert (decision.action, decision.rule, decision.holder) == (WakeAction.NOBODY, rule, None)
-    assert passed(decision)["leading mention target"] == rule
+    assert list_passed(decision)["leading mention target"] == rule
 
 
 @pytest.mark.parametrize(
@@ -254,10 +254,10 @@ def test_a_soft_mention_wakes_only_where_the_channel_says_so() -> None:
     soft = (party("sender"), party("other"), party("target"))
     quiet = decide(occasion(Cause.SEND, soft=soft, place=channel()))
     assert (quiet.action, quiet.rule) == (WakeAction.DELIVER, "conversation master")
-    assert decide(occasion(Cause.SEND, soft=soft)).rule == "nobody else owes anything"
+    assert decide(occasion(Cause.SEND, soft=soft)).rule == "no other agent owns the next move"
     loud = decide(occasion(Cause.SEND, soft=soft, place=channel(soft_mentions=SoftMentions.WAKE)))
     assert (loud.action, loud.rule, loud.holder) == (WakeAction.WAKE, "soft mention", party("other"))
-    assert passed(loud) == {"soft mention sender": "it is the sender"}
+    assert list_passed(loud) == {"soft mention sender": "it is the sender"}
 
 
 @pytest.mark.rows("R3.7-12", "R1.3-49")
@@ -282,7 +282,7 @@ def test_a_mention_may_be_bare_or_fully_qualified(body: str, canonical: str) -> 
 
 @pytest.mark.rows("R3.7-15", "R1.3-61")
 def test_a_mention_is_metadata_and_no_event() -> None:
-    assert [event for event in ALL if "mention" in event_type(event)] == []
+    assert [event for event in ALL if "mention" in get_event_type(event)] == []
     assert Metadata(mentions=("@target",)).mentions == ("@target",)
 
 
@@ -296,23 +296,23 @@ def test_a_target_comes_before_a_soft_mention_that_wakes() -> None:
 # ------------------------------------------------------------------------------------- the tie-break
 
 
-def asked(what: Occasion, routing: Routing = ON, **changes: dict[str, Any]) -> bool:
+def is_router_asked(what: Occasion, routing: Routing = ON, **changes: dict[str, Any]) -> bool:
     return may_suggest(decide(what, routing, **changes).facts)
 
 
 @pytest.mark.rows("R3.7-14")
 def test_a_router_is_asked_only_where_the_rules_found_nobody_and_would_listen() -> None:
     alone = channel(master_id=None, channel_owner_id=None)
-    assert asked(occasion(place=alone))
-    assert asked(occasion(Cause.SEND, kind=MessageKind.QUESTION, place=alone))
-    assert asked(occasion(place=channel(master_id=None, channel_owner_id="sender")))
-    assert not asked(occasion(place=alone), Routing())
-    assert not asked(occasion(place=channel()))
-    assert not asked(occasion(place=alone, kind=MessageKind.FINAL))
-    assert not asked(occasion(Cause.SEND, place=alone))
-    assert not asked(occasion(place=channel(master_id=None, channel_owner_id=None, others=1)))
+    assert is_router_asked(occasion(place=alone))
+    assert is_router_asked(occasion(Cause.SEND, kind=MessageKind.QUESTION, place=alone))
+    assert is_router_asked(occasion(place=channel(master_id=None, channel_owner_id="sender")))
+    assert not is_router_asked(occasion(place=alone), Routing())
+    assert not is_router_asked(occasion(place=channel()))
+    assert not is_router_asked(occasion(place=alone, kind=MessageKind.FINAL))
+    assert not is_router_asked(occasion(Cause.SEND, place=alone))
+    assert not is_router_asked(occasion(place=channel(master_id=None, channel_owner_id=None, others=1)))
     gone = {"lifecycle": Lifecycle.RETIRED}
-    assert not asked(occasion(leading=party("target"), place=alone), target=gone)
+    assert not is_router_asked(occasion(leading=party("target"), place=alone), target=gone)
 
 
 # ----------------------------------------------------------------------------------- never oneself
@@ -324,10 +324,10 @@ def test_the_sender_is_passed_over_wherever_it_stands() -> None:
     place = channel(master_id="sender", channel_owner_id="boss")
     decision = decide(occasion(targets=(party("sender"),), duty=duty, place=place))
     assert (decision.rule, decision.holder) == ("channel owner", party("boss"))
-    assert passed(decision) == {"explicit target sender": "it is the sender"}
+    assert list_passed(decision) == {"explicit target sender": "it is the sender"}
     alone = decide(occasion(targets=(party("sender"),), duty=duty))
     assert (alone.action, alone.rule, alone.reason, alone.instead_of) == (
-        WakeAction.NOBODY, "nobody else owes anything", "", None,
+        WakeAction.NOBODY, "no other agent owns the next move", "", None,
     )  # fmt: skip
 
 
@@ -360,7 +360,7 @@ def test_a_waiting_item_wakes_the_dependency_owner_and_nobody_else() -> None:
     assert (decision.rule, decision.holder) == ("dependency owner", party("mover"))
     own = work(state="waiting", waiting=True, next_move_owner_id="sender")
     decision = decide(occasion(Cause.MOVE, duty=own, place=channel()))
-    assert (decision.action, passed(decision)) == (
+    assert (decision.action, list_passed(decision)) == (
         WakeAction.NOBODY,
         {"dependency owner sender": "it is the sender"},
     )
@@ -406,7 +406,7 @@ def test_a_dependency_owner_of_whom_nothing_is_known_is_out_of_reach() -> None:
     del reaches["mover"]
     decision = decide_wake(occasion(Cause.MOVE, duty=work(waiting=True)), reaches)
     assert (decision.rule, decision.instead_of) == ("owner", party("mover"))
-    assert decision.reason == "dependency owner mover: nothing is known of it"
+    assert decision.reason == "dependency owner mover: it is not a known agent"
 
 
 def test_a_dependency_owner_that_speaks_is_not_lost() -> None:
@@ -438,7 +438,7 @@ def test_when_nobody_can_be_reached_the_remedy_brings_up_the_first() -> None:
     what = occasion(targets=(party("target"),))
     decision = decide(what, target={"wakeable": False, "harness": "codex"})
     assert (decision.action, decision.rule, decision.holder) == (
-        WakeAction.NOBODY, "nobody can be reached", None,
+        WakeAction.NOBODY, "no agent can be reached", None,
     )  # fmt: skip
     assert (decision.instead_of, decision.reason) == (
         party("target"), "explicit target @target: it cannot be woken",
@@ -449,7 +449,7 @@ def test_when_nobody_can_be_reached_the_remedy_brings_up_the_first() -> None:
     decision = decide(what, target={"lifecycle": Lifecycle.RETIRED})
     assert decision.remedies == (Remedy(operation="agent.revive", parameters={"address": "@target"}),)
     unknown = decide_wake(what, {})
-    assert (unknown.reason, unknown.remedies) == ("explicit target target: nothing is known of it", ())
+    assert (unknown.reason, unknown.remedies) == ("explicit target target: it is not a known agent", ())
     assert unknown.facts.reaches == ()
 
 
@@ -535,8 +535,8 @@ def test_the_router_never_overrules_the_rules() -> None:
 def test_a_conversation_over_its_budget_wakes_nobody() -> None:
     decision = decide(occasion(duty=work(), place=channel()))
     wakes, limits = [NOW] * 30, Limits(wakes_per_hour=30)
-    assert budgeted(decision, wakes[:29], limits, NOW) == decision
-    held = budgeted(decision, wakes, limits, NOW, name="#builds")
+    assert apply_wake_budget(decision, wakes[:29], limits, NOW) == decision
+    held = apply_wake_budget(decision, wakes, limits, NOW, name="#builds")
     assert held == msgspec.structs.replace(
         decision,
         action=WakeAction.HOLD,
@@ -549,9 +549,9 @@ def test_a_conversation_over_its_budget_wakes_nobody() -> None:
 
 def test_the_budget_is_about_wakes_in_a_conversation() -> None:
     told = decide(occasion(Cause.SEND, targets=(party("target"),), place=channel()))
-    assert budgeted(told, [NOW] * 99, Limits(), NOW) == told
+    assert apply_wake_budget(told, [NOW] * 99, Limits(), NOW) == told
     nowhere = decide(occasion(targets=(party("target"),)))
-    assert budgeted(nowhere, [NOW] * 99, Limits(), NOW) == nowhere
+    assert apply_wake_budget(nowhere, [NOW] * 99, Limits(), NOW) == nowhere
 
 
 @pytest.mark.rows("R2.3-21")

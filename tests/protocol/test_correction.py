@@ -17,8 +17,8 @@ from scout.protocol.agents import ConfigureAgent, RegisterAgent, Resolve, ShowAg
 from scout.protocol.asks import CompleteFlight, MakeAsk
 from scout.protocol.attention import Notify
 from scout.protocol.channels import CreateChannel
-from scout.protocol.correction import attach_file, correct_remedies, remedies_of
-from scout.protocol.operations import command_line
+from scout.protocol.correction import attach_file, correct_remedies, list_remedies
+from scout.protocol.operations import build_command_line
 from scout.protocol.questions import CreateQuestion
 from scout.protocol.request import Request
 from scout.protocol.sessions import StartSession, Wake
@@ -39,7 +39,9 @@ def project(folder: str) -> Remedy:
 
 
 def commands(request: Request[Any], *remedies: Remedy, refused: str = "@talki") -> list[str]:
-    return [command_line(one) for one in correct_remedies(request, unknown(refused, *remedies)).remedies]
+    return [
+        build_command_line(one) for one in correct_remedies(request, unknown(refused, *remedies)).remedies
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_a_reserved_name_is_replaced_by_a_free_one(request_: Request[Any], comma
     with pytest.raises(Refused) as refused:
         check_name("codex")
     told = correct_remedies(request_, refused.value.diagnostic)
-    assert command_line(told.remedies[-1]) == command
+    assert build_command_line(told.remedies[-1]) == command
 
 
 def test_a_folder_with_a_reserved_name_keeps_it() -> None:
@@ -101,7 +103,7 @@ def test_a_refused_folder_is_named_by_the_callers_field() -> None:
     request = StartSession(agent="@b", cwd="/nope")
     told = correct_remedies(request, problem)
     assert told.message == "/nope is not there (at cwd)"
-    assert [command_line(one) for one in told.remedies] == ["scout session start --agent @b --cwd /nop"]
+    assert [build_command_line(one) for one in told.remedies] == ["scout session start --agent @b --cwd /nop"]
     assert corrected(MakeAsk(project_path="/nope", body="x"), problem) == ["scout ask --project /nop x"]
 
 
@@ -114,14 +116,14 @@ def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> Non
     )
     told = correct_remedies(MakeAsk(project_path="/p", body="x", idempotency_key="k", wait=5), problem)
     found = [f"scout ask --project /p --harness {one} x" for one in ("claude", "codex")]
-    assert [command_line(one) for one in told.remedies] == found
+    assert [build_command_line(one) for one in told.remedies] == found
 
 
 def test_an_option_without_a_target_of_the_callers_brings_its_own() -> None:
     given = {"to": "@a", "body": PLACEHOLDER, "harness": "codex"}
     problem = BadRequest(problem="whom", remedies=(Remedy(operation="ask", parameters=given),))
     told = correct_remedies(MakeAsk(body="x"), problem)
-    assert [command_line(one) for one in told.remedies] == ["scout ask --harness codex @a x"]
+    assert [build_command_line(one) for one in told.remedies] == ["scout ask --harness codex @a x"]
 
 
 def test_what_only_the_caller_knows_is_never_made_up() -> None:
@@ -158,14 +160,14 @@ def test_a_long_text_is_read_from_standard_input() -> None:
     ],
 )
 def test_a_refusal_always_names_a_next_command(problem: Diagnostic, command: str) -> None:
-    assert [command_line(one) for one in remedies_of(problem)] == [command]
+    assert [build_command_line(one) for one in list_remedies(problem)] == [command]
 
 
 def test_a_reserved_word_in_a_list_is_renamed_there() -> None:
     with pytest.raises(Refused) as caught:
         check_slug("root")
     told = correct_remedies(SpawnAgents(slugs=("api", "root")), caught.value.diagnostic)
-    assert [command_line(one) for one in told.remedies] == ["scout spawn api my-root"]
+    assert [build_command_line(one) for one in told.remedies] == ["scout spawn api my-root"]
     told = correct_remedies(SpawnAgents(slugs=("api",)), caught.value.diagnostic)
     assert [one.operation for one in told.remedies] != ["spawn"]
 
@@ -184,7 +186,7 @@ def both(address: str, *candidates: str) -> AmbiguousEndpoint:
 
 
 def corrected(request: Request[Any], problem: Diagnostic) -> list[str]:
-    return [command_line(one) for one in correct_remedies(request, problem).remedies]
+    return [build_command_line(one) for one in correct_remedies(request, problem).remedies]
 
 
 BOTH = ("@b.harness:claude", "@b.harness:codex")
@@ -273,10 +275,13 @@ def test_a_long_text_is_stored_and_attached(request_: Request[Any], typed: str, 
     put, send = correct_remedies(request_, problem).remedies
     assert put.operation == "attachment.put"
     assert base64.b64decode(put.parameters["data"]).decode() == LONG
-    assert command_line(put) == "scout attachment put message.txt"
-    assert command_line(send) == typed.format(f"{HASH}:{file}")
+    assert build_command_line(put) == "scout attachment put message.txt"
+    assert build_command_line(send) == typed.format(f"{HASH}:{file}")
     (by_hand,) = attach_file((put, send))
-    assert (command_line(by_hand), by_hand.why) == (typed.format(file), "write the text to message.txt first")
+    assert (build_command_line(by_hand), by_hand.why) == (
+        typed.format(file),
+        "write the text to message.txt first",
+    )
 
 
 def test_a_long_text_that_nothing_can_carry_is_only_explained() -> None:

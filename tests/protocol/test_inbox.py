@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.protocol.inbox import AckInbox, InboxItem, acknowledgements
+from scout.protocol.inbox import AckInbox, InboxItem, build_acknowledgements
 from tests.model.samples import a_delivery
 
 
@@ -14,13 +14,13 @@ def test_deliveries_are_acknowledged_together_and_conversations_up_to_the_furthe
         InboxItem(conversation_id="cnv_1", seq=9),
         InboxItem(conversation_id="cnv_2", seq=2),
     ]
-    assert acknowledgements(items) == [
+    assert build_acknowledgements(items) == [
         AckInbox(delivery_ids=("dlv_1", "dlv_2")),
         AckInbox(conversation_id="cnv_1", seq=9),
         AckInbox(conversation_id="cnv_2", seq=2),
     ]
-    assert acknowledgements(items[1:2]) == [AckInbox(conversation_id="cnv_1", seq=4)]
-    assert acknowledgements([]) == []
+    assert build_acknowledgements(items[1:2]) == [AckInbox(conversation_id="cnv_1", seq=4)]
+    assert build_acknowledgements([]) == []
 
 
 def test_only_an_item_for_you_alone_has_a_delivery() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from scout.base.refusal import Refused, Remedy
 from scout.protocol.operation import Operation
-from scout.protocol.operations import OPERATIONS, REQUESTS, check_remedy, command_line
-from scout.protocol.request import Request, Write, result_of
+from scout.protocol.operations import OPERATIONS, REQUESTS, build_command_line, check_remedy
+from scout.protocol.request import Request, Write, get_result_type
 
 SOURCE = Path(__file__).parents[2] / "src/scout"
 
@@ -57,7 +57,7 @@ def test_every_remedy_in_the_source_is_in_the_table(
     ],
 )
 def test_a_remedy_becomes_a_command_that_can_be_pasted(remedy: Remedy, expected: str) -> None:
-    assert command_line(remedy) == expected
+    assert build_command_line(remedy) == expected
     assert check_remedy(remedy) == []
 
 
@@ -71,7 +71,7 @@ def test_what_the_table_does_not_know_is_said() -> None:
 
 def test_an_unknown_operation_has_no_command() -> None:
     with pytest.raises(Refused, match="there is no operation 'fly'"):
-        command_line(Remedy(operation="fly", parameters={}))
+        build_command_line(Remedy(operation="fly", parameters={}))
 
 
 def test_flags_are_made_from_names() -> None:
@@ -84,9 +84,9 @@ def test_flags_are_given_as_often_as_they_have_values() -> None:
     remedy = Remedy(
         operation="send", parameters={"to": "@a", "body": "x", "attachments": ["f", "g"], "wake": True}
     )
-    assert command_line(remedy) == "scout send --wake --attach f --attach g @a x"
+    assert build_command_line(remedy) == "scout send --wake --attach f --attach g @a x"
     quiet = Remedy(operation="send", parameters={"to": "@a", "body": "x", "wake": False})
-    assert command_line(quiet) == "scout send @a x"
+    assert build_command_line(quiet) == "scout send @a x"
 
 
 @pytest.mark.parametrize("request_type", REQUESTS, ids=lambda one: one.operation)
@@ -95,7 +95,7 @@ def test_every_request_names_its_route_and_its_answer(request_type: type[Request
     assert method in {"GET", "POST", "PATCH", "DELETE"}
     assert path.startswith("/v1/")
     assert (method != "GET") == (request_type.writes or request_type.operation in {"parse", "reserve.check"})
-    assert result_of(request_type) is not None
+    assert get_result_type(request_type) is not None
     assert request_type.permission
 
 

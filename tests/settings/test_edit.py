@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Refused
 from scout.policy.tree.projects import ProjectRules, WorkTreeRules
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.settings.edit import add_project, add_root, set_project, set_value
-from scout.settings.load import flat, load, read
-from scout.settings.record import SETTINGS, nested
+from scout.settings.load import flatten, load, read
+from scout.settings.record import SETTINGS, nest
 
 
-def changed(folder: Path, before: str, key: str, text: str) -> str:
+def change_file(folder: Path, before: str, key: str, text: str) -> str:
     file = folder / "config.toml"
     file.write_text(before)
     set_value(str(file), key, text)
     return file.read_text()
 
 
-def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
+def expect_refusal(folder: Path, before: str, key: str, text: str) -> BadRequest:
     with pytest.raises(Refused) as caught:
-        changed(folder, before, key, text)
+        change_file(folder, before, key, text)
     assert (folder / "config.toml").read_text() == before
     problem = caught.value.diagnostic
     assert isinstance(problem, BadRequest)
@@ -78,17 +78,17 @@ def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
 def test_one_key_changes_and_the_rest_stays(
     tmp_path: Path, before: str, key: str, text: str, after: str
 ) -> None:
-    assert changed(tmp_path, before, key, text) == after
+    assert change_file(tmp_path, before, key, text) == after
 
 
 def test_what_it_refuses(tmp_path: Path) -> None:
-    unknown = refused(tmp_path, "", "limits.openFlight", "3")
+    unknown = expect_refusal(tmp_path, "", "limits.openFlight", "3")
     assert unknown.candidates[0].address == "limits.openFlights"
-    assert "SCOUT_HOME" in refused(tmp_path, "", "home", "/x").message
-    wrong = refused(tmp_path, "", "port", "x")
-    assert command_line(wrong.remedies[0]) == "scout config set port 7432"
-    assert "line 1" in refused(tmp_path, "port =", "port", "1").message
-    assert "limits must be a table" in refused(tmp_path, "limits = 1\n", "limits.body", "3").message
+    assert "SCOUT_HOME" in expect_refusal(tmp_path, "", "home", "/x").message
+    wrong = expect_refusal(tmp_path, "", "port", "x")
+    assert build_command_line(wrong.remedies[0]) == "scout config set port 7432"
+    assert "line 1" in expect_refusal(tmp_path, "port =", "port", "1").message
+    assert "limits must be a table" in expect_refusal(tmp_path, "limits = 1\n", "limits.body", "3").message
 
 
 def test_the_file_is_private_and_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, keys))
-    assert {key for key, _ in flat(tomllib.loads((tmp_path / "config.toml").read_text()))} == set(keys)
+    assert {key for key, _ in flatten(tomllib.loads((tmp_path / "config.toml").read_text()))} == set(keys)
 
 
 def test_an_unwritable_file_is_refused(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_any_sequence_of_changes_reads_back(keys: list[str]) -> None:
         for key in keys:
             set_value(f"{home}/config.toml", key, TEXTS.get(key, "1"))
         data = tomllib.loads(Path(home, "config.toml").read_text())
-    assert data == nested({key: _as_read(one) for key, one in values.items()})
+    assert data == nest({key: _as_read(one) for key, one in values.items()})
 
 
 def _as_read(value: Any) -> Any:
@@ -206,7 +206,7 @@ def test_a_wrong_project_setting_is_refused_and_nothing_is_written(
     file = tmp_path / "config.toml"
     with pytest.raises(Refused) as caught:
         set_project(str(file), "/w", key, value)
-    assert command_line(caught.value.diagnostic.remedies[0]) == command
+    assert build_command_line(caught.value.diagnostic.remedies[0]) == command
     assert not file.exists()
 
 

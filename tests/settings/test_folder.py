@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.protocol.operations import check_remedy
-from scout.settings.folder import NETWORK, file_system, prepare, refuse_network
+from scout.settings.folder import NETWORK, find_file_system, prepare, refuse_network
 from scout.settings.load import load
 from scout.settings.record import Settings
 
@@ -65,7 +65,7 @@ def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     good = settings_in(tmp_path / "home")
     for bad in (shared, tmp_path / "file", tmp_path / "file/x"):
-        with pytest.raises(Refused, match="cannot be Scout's folder"):
+        with pytest.raises(Refused, match="cannot be the data folder"):
             prepare(replace(good, home=str(bad)))
     assert mode(str(shared)) == 0o1777
     (tmp_path / "link").symlink_to(tmp_path)
@@ -77,7 +77,7 @@ def test_a_folder_of_others_is_refused(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 12345, 12345)
-    with pytest.raises(Refused, match="belongs to others"):
+    with pytest.raises(Refused, match="other users have access"):
         prepare(settings_in(tmp_path / "theirs"))
 
 
@@ -94,8 +94,8 @@ def test_a_network_file_system_is_refused(home: str) -> None:
 @pytest.mark.rows("R0-22")
 def test_the_nearest_and_last_mount_counts(tmp_path: Path) -> None:
     places = {"/x": "ext4", "/net/local/x": "xfs", "/network": "ext4", "/twice/x": "btrfs", "/net/x": "nfs4"}
-    assert {place: file_system(place, MOUNTS) for place in places} == places
-    assert file_system("/x", "") is None
+    assert {place: find_file_system(place, MOUNTS) for place in places} == places
+    assert find_file_system("/x", "") is None
     for home in ("/x", "/net/local", "/network", "/twice", str(tmp_path)):
         refuse_network(home, MOUNTS)
     assert {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "glusterfs"} <= NETWORK

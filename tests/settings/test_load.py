@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from scout.base.refusal import BadRequest, Refused
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules, WorkTreeRules
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS, Settings
 
 
-def loaded(home: Path, file: str | bytes = "", flags: dict[str, str] | None = None, **environ: str) -> Loaded:
+def load_settings(
+    home: Path, file: str | bytes = "", flags: dict[str, str] | None = None, **environ: str
+) -> Loaded:
     (home / "config.toml").write_bytes(file.encode() if isinstance(file, str) else file)
     return load(flags or {}, {"SCOUT_HOME": str(home), "HOME": "/h", **environ})
 
 
-def refused(home: Path, *given: Any, **environ: str) -> BadRequest:
+def expect_refusal(home: Path, *given: Any, **environ: str) -> BadRequest:
     with pytest.raises(Refused) as caught:
-        loaded(home, *given, **environ)
+        load_settings(home, *given, **environ)
     problem = caught.value.diagnostic
     assert isinstance(problem, BadRequest)
     assert problem.remedies
@@ -48,15 +50,15 @@ def test_the_defaults(tmp_path: Path) -> None:
 @pytest.mark.rows("R0-24")
 def test_the_file_then_the_environment_then_flags(tmp_path: Path) -> None:
     file = "port = 1\n[limits]\nfanOut = 1\n"
-    found = loaded(tmp_path, file)
+    found = load_settings(tmp_path, file)
     assert (found.settings.port, found.sources["port"]) == (1, f"file {tmp_path}/config.toml")
-    found = loaded(tmp_path, file, SCOUT_PORT="2")
+    found = load_settings(tmp_path, file, SCOUT_PORT="2")
     assert (found.settings.port, found.sources["port"]) == (2, "environment SCOUT_PORT")
     assert (found.settings.rules.limits.fan_out, found.sources["limits.fanOut"][:5]) == (1, "file ")
-    found = loaded(tmp_path, file, {"port": "3", "logLevel": "debug"}, SCOUT_PORT="2")
+    found = load_settings(tmp_path, file, {"port": "3", "logLevel": "debug"}, SCOUT_PORT="2")
     assert (found.settings.port, found.sources["port"]) == (3, "flag --port")
     assert (found.settings.log_level, found.sources["logLevel"]) == ("debug", "flag --log-level")
-    assert loaded(tmp_path, file, SCOUT_PORT="").settings.port == 1
+    assert load_settings(tmp_path, file, SCOUT_PORT="").settings.port == 1
 
 
 @pytest.mark.rows("R0-24")
@@ -74,13 +76,13 @@ def test_every_setting_has_its_variable(tmp_path: Path, key: str) -> None:
         "notify.secretFile": "~/secret",
     }.get(key)
     text = value or ("true" if row.default is False else "0" if row.default is True else "7")
-    found = loaded(tmp_path, "", None, **{row.environment: text})
+    found = load_settings(tmp_path, "", None, **{row.environment: text})
     assert found.sources[key] == f"environment {row.environment}"
     assert {name for name in SETTINGS if found.sources[name] != "default"} == {key}
 
 
 def test_the_words_of_the_environment(tmp_path: Path) -> None:
-    found = loaded(
+    found = load_settings(
         tmp_path,
         "",
         None,
@@ -98,8 +100,8 @@ def test_the_words_of_the_environment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["AGENT", "TOKEN", "FLIGHT", "SOCKET", "URL", "SESSION", "HYPOTHESIS"])
 def test_other_variables_are_none_of_its_business(tmp_path: Path, name: str) -> None:
-    plain = loaded(tmp_path)
-    assert loaded(tmp_path, "", None, **{f"SCOUT_{name}": "?"}) == plain
+    plain = load_settings(tmp_path)
+    assert load_settings(tmp_path, "", None, **{f"SCOUT_{name}": "?"}) == plain
 
 
 @pytest.mark.rows("R0-18")
@@ -121,32 +123,32 @@ def test_other_variables_are_none_of_its_business(tmp_path: Path, name: str) -> 
 def test_an_unknown_key_is_refused_with_the_nearest(
     tmp_path: Path, file: str, near: str, command: str
 ) -> None:
-    problem = refused(tmp_path, file)
+    problem = expect_refusal(tmp_path, file)
     assert problem.candidates[0].address == near
     assert near in problem.message
     assert f"{tmp_path}/config.toml" in problem.message
-    assert command_line(problem.remedies[0]) == command
+    assert build_command_line(problem.remedies[0]) == command
 
 
 @pytest.mark.rows("R0-18")
 @pytest.mark.parametrize("file", ["zzzz = 4", "[zzzz]", "limits = 3", "[zzzz.yyyy]\nx = {}"])
 def test_an_unknown_key_with_nothing_near(tmp_path: Path, file: str) -> None:
-    assert refused(tmp_path, file).remedies[0].operation in ("config", "config.set")
+    assert expect_refusal(tmp_path, file).remedies[0].operation in ("config", "config.set")
 
 
 @pytest.mark.rows("R0-43")
 @pytest.mark.parametrize("name", ["workers", "processes", "threads", "workerProcesses", "concurrency"])
 def test_no_setting_configures_worker_processes(tmp_path: Path, name: str) -> None:
-    assert f"no setting is called {name}" in refused(tmp_path, f"{name} = 2").message
+    assert f"no setting is called {name}" in expect_refusal(tmp_path, f"{name} = 2").message
     words = ("worker", "process", "thread", "concurren", "pool")
     assert [key for key in SETTINGS if any(word in key.lower() for word in words)] == []
 
 
 def test_unknown_variables_of_the_rules_are_refused(tmp_path: Path) -> None:
-    problem = refused(tmp_path, "", SCOUT_LIMITS_OPEN_FLIGHT="3")
+    problem = expect_refusal(tmp_path, "", SCOUT_LIMITS_OPEN_FLIGHT="3")
     assert problem.candidates[0].address == "SCOUT_LIMITS_OPEN_FLIGHTS"
-    assert refused(tmp_path, "", SCOUT_PERIODS_ZZZ="3").field == "SCOUT_PERIODS_ZZZ"
-    assert "--prot" in refused(tmp_path, "", {"prot": "3"}).message
+    assert expect_refusal(tmp_path, "", SCOUT_PERIODS_ZZZ="3").field == "SCOUT_PERIODS_ZZZ"
+    assert "--prot" in expect_refusal(tmp_path, "", {"prot": "3"}).message
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_unknown_variables_of_the_rules_are_refused(tmp_path: Path) -> None:
 def test_a_wrong_value_is_refused_with_its_key_and_layer(
     tmp_path: Path, file: str, environ: dict[str, str], key: str, layer: str
 ) -> None:
-    problem = refused(tmp_path, file, **environ)
+    problem = expect_refusal(tmp_path, file, **environ)
     assert problem.field == key
     assert layer in problem.message
 
@@ -184,7 +186,7 @@ def test_a_wrong_value_is_refused_with_its_key_and_layer(
     [("port = 1\nport =", "line 2"), ("a = 1\na = 2", "line 2"), (b"a = 1\n\nb = '\xff'", "line 3")],
 )
 def test_what_is_not_toml_is_refused_with_its_line(tmp_path: Path, file: str | bytes, line: str) -> None:
-    assert line in refused(tmp_path, file).message
+    assert line in expect_refusal(tmp_path, file).message
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ setupSeconds = 30
 
 
 def test_the_settings_of_projects(tmp_path: Path) -> None:
-    found = loaded(tmp_path, _PROJECT).settings.projects
+    found = load_settings(tmp_path, _PROJECT).settings.projects
     assert list(found) == ["/w/arc", "/w/a.b c", "/h/bow", "/w/empty"]
     assert found["/w/arc"].worktree == WorkTreeRules(setup="npm ci", copy=(".env*",))
     assert found["/w/a.b c"].worktree.setup_seconds == 30
@@ -267,6 +269,6 @@ def test_the_settings_of_projects(tmp_path: Path) -> None:
 def test_a_wrong_setting_of_a_project_is_refused(
     tmp_path: Path, file: str, problem: str, command: str
 ) -> None:
-    told = refused(tmp_path, file)
+    told = expect_refusal(tmp_path, file)
     assert problem in told.problem
-    assert [command_line(one) for one in told.remedies] == [command]
+    assert [build_command_line(one) for one in told.remedies] == [command]

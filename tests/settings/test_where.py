@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout.settings.load import read
-from scout.settings.where import find, folders, socket_path
+from scout.settings.where import choose_socket_path, find, find_folders
 
 LONG = "x" * 90
 
@@ -23,20 +23,20 @@ def test_scout_home_replaces_every_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert (found.home, found.config) == (str(tmp_path), f"{tmp_path}/config.toml")
     assert (found.runtime, found.token_file) == (str(tmp_path), f"{tmp_path}/token")
     monkeypatch.chdir(tmp_path)
-    assert folders({"SCOUT_HOME": "a/../b"})[0] == f"{tmp_path}/b"
-    assert folders({"SCOUT_HOME": "~/s", "HOME": "/h"})[0] == "/h/s"
+    assert find_folders({"SCOUT_HOME": "a/../b"})[0] == f"{tmp_path}/b"
+    assert find_folders({"SCOUT_HOME": "~/s", "HOME": "/h"})[0] == "/h/s"
 
 
 @pytest.mark.rows("R0-17")
 def test_without_it_the_folders_of_the_platform() -> None:
-    assert folders({"HOME": "/h"}, "linux") == ("/h/.local/share/scout", "/h/.config/scout/config.toml")
+    assert find_folders({"HOME": "/h"}, "linux") == ("/h/.local/share/scout", "/h/.config/scout/config.toml")
     xdg = {"HOME": "/h", "XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c", "SCOUT_HOME": ""}
-    assert folders(xdg, "linux") == ("/d/scout", "/c/scout/config.toml")
+    assert find_folders(xdg, "linux") == ("/d/scout", "/c/scout/config.toml")
     relative = {"HOME": "/h", "XDG_DATA_HOME": "d", "XDG_CONFIG_HOME": ""}
-    assert folders(relative, "linux") == folders({"HOME": "/h"}, "linux")
+    assert find_folders(relative, "linux") == find_folders({"HOME": "/h"}, "linux")
     support = "/h/Library/Application Support/scout"
-    assert folders({"HOME": "/h"}, "darwin") == (support, f"{support}/config.toml")
-    assert folders({}, "linux")[0].startswith("/")
+    assert find_folders({"HOME": "/h"}, "darwin") == (support, f"{support}/config.toml")
+    assert find_folders({}, "linux")[0].startswith("/")
 
 
 @pytest.mark.rows("R0-21")
@@ -44,14 +44,14 @@ def test_the_socket_moves_when_its_path_is_too_long(tmp_path: Path) -> None:
     runtime = {"XDG_RUNTIME_DIR": tempfile.gettempdir()}
     for length in (89, 90, 91, 300):
         home = "/" + "x" * (length - 1)
-        path = socket_path(home, runtime)
+        path = choose_socket_path(home, runtime)
         assert len(path) <= 100
         assert (path == f"{home}/scout.sock") == (length + len("/scout.sock") <= 100)
-    moved = socket_path(f"/{LONG}", runtime)
+    moved = choose_socket_path(f"/{LONG}", runtime)
     assert Path(moved).parts[-2].startswith(f"scout-{os.getuid()}-")
     assert len(Path(moved).parts[-2].rpartition("-")[2]) == 8
-    assert moved != socket_path(f"/{LONG}y", runtime)
-    assert socket_path("/" + "ä" * 46, {}).startswith("/tmp/scout-")
+    assert moved != choose_socket_path(f"/{LONG}y", runtime)
+    assert choose_socket_path("/" + "ä" * 46, {}).startswith("/tmp/scout-")
 
 
 @pytest.mark.rows("R0-21")
@@ -60,9 +60,9 @@ def test_two_spellings_of_one_folder_have_one_socket(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     (tmp_path / "short").symlink_to(deep)
     gone = {"XDG_RUNTIME_DIR": f"{tmp_path}/nobody", "TMPDIR": "relative"}
-    assert socket_path(str(tmp_path / "short"), gone) == socket_path(str(deep), gone)
-    assert socket_path(str(deep), gone).startswith("/tmp/scout-")
-    assert socket_path(str(deep), {"TMPDIR": str(deep)}).startswith("/tmp/scout-")
+    assert choose_socket_path(str(tmp_path / "short"), gone) == choose_socket_path(str(deep), gone)
+    assert choose_socket_path(str(deep), gone).startswith("/tmp/scout-")
+    assert choose_socket_path(str(deep), {"TMPDIR": str(deep)}).startswith("/tmp/scout-")
 
 
 FILES = st.sampled_from(
@@ -101,7 +101,7 @@ ENVIRONS = st.fixed_dictionaries(
 def test_it_agrees_with_the_loader(environ: dict[str, str], text: str | bytes | None, own: bool) -> None:
     with tempfile.TemporaryDirectory() as home:
         environ = environ | ({"SCOUT_HOME": home} if own else {"XDG_CONFIG_HOME": home})
-        file = Path(folders(environ)[1])
+        file = Path(find_folders(environ)[1])
         if text is not None:
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(text.encode() if isinstance(text, str) else text)

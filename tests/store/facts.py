@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.time import Time
 from scout.model.agent import Agent
 from scout.model.alias import Alias
@@ -18,13 +18,13 @@ from scout.model.events.presence import AgentRegistered, EndpointRegistered, Ses
 from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.store.ledger import append, last_seq
+from scout.store.ledger import append, read_last_seq
 
 NOW = Time(1_700_000_000_000_000)
 _numbers = itertools.count()
 _RUN = secrets.token_hex(8)  # another process that fills the same file has other ids
 
-SYSTEM = Ref.to(derived("agt", "system"))
+SYSTEM = Ref.to(derive_id("agt", "system"))
 
 
 def fact(
@@ -32,8 +32,8 @@ def fact(
 ) -> Event:
     """The next fact of the log, appended."""
     event = kind(
-        id=derived("evt", _RUN, str(next(_numbers))),
-        seq=last_seq(connection) + 1,
+        id=derive_id("evt", _RUN, str(next(_numbers))),
+        seq=read_last_seq(connection) + 1,
         time=fields.pop("time", NOW),
         source=fields.pop("source", SYSTEM),
         target=Ref.to(target),
@@ -44,13 +44,13 @@ def fact(
     return event
 
 
-def said(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:
+def post_message(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:
     """A write that posts one message and gives back its number."""
-    ident = derived("msg", message or f"{text}{_RUN}{next(_numbers)}")
+    ident = derive_id("msg", message or f"{text}{_RUN}{next(_numbers)}")
 
     def work(connection: sqlite3.Connection) -> int:
         payload = Posted(message_id=ident, text=text, kind=MessageKind.CHAT)
-        return fact(connection, MessagePosted, derived("cnv", "one"), payload).seq
+        return fact(connection, MessagePosted, derive_id("cnv", "one"), payload).seq
 
     return work
 
@@ -63,7 +63,7 @@ _KINDS: dict[type, type[Event]] = {
 }
 
 
-def known(connection: sqlite3.Connection, *records: Agent | Alias | Endpoint | Session) -> None:
+def append_records(connection: sqlite3.Connection, *records: Agent | Alias | Endpoint | Session) -> None:
     """Append the fact that each of these records exists."""
     for record in records:
         fact(connection, _KINDS[type(record)], record.id, Changed(record=record, move="register"))

@@ -8,11 +8,11 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.model.events.envelope import Changed
 from scout.model.events.talk import WorkItemCreated
-from scout.model.work_item import new_work
-from scout.store.migrate import scripts
+from scout.model.work_item import create_work
+from scout.store.migrate import load_scripts
 from tests.policy.fleets import agent, endpoint
 from tests.store import facts
 
@@ -36,7 +36,7 @@ def dump(number: int) -> str:
     facts._RUN = "stored"  # the same ids each time
     store = sqlite3.connect(":memory:", isolation_level=None)
     for script in range(1, number + 1):
-        store.executescript(scripts()[script])
+        store.executescript(load_scripts()[script])
     _fill(store)
     # A search index has no words of its own: they are read from the log again.
     kept = [line for line in store.iterdump() if not line.startswith('INSERT INTO "search" ')]
@@ -46,11 +46,13 @@ def dump(number: int) -> str:
 
 
 def _fill(store: sqlite3.Connection) -> None:
-    one = agent("arc", id=derived("agt", "arc"))
-    facts.known(store, one, endpoint(one, "codex", "gpt-5.5", id=derived("ept", "e")))
+    one = agent("arc", id=derive_id("agt", "arc"))
+    facts.append_records(store, one, endpoint(one, "codex", "gpt-5.5", id=derive_id("ept", "e")))
     for text in ("the parser drops a comma", "it’s fixed now"):
-        facts.said(text, message=text)(store)
-    work = new_work(derived("wrk", "w"), "fix the parser", facts.NOW, requester_id=one.id, owner_id=one.id)
+        facts.post_message(text, message=text)(store)
+    work = create_work(
+        derive_id("wrk", "w"), "fix the parser", facts.NOW, requester_id=one.id, owner_id=one.id
+    )
     facts.fact(store, WorkItemCreated, work.id, Changed(record=work))
 
 

@@ -137,7 +137,7 @@ class RecordedConnection:
         self._connection.close()
 
 
-def answered_before(steps: Sequence[Step]) -> int:
+def find_answered(steps: Sequence[Step]) -> int:
     """The highest number that had been answered."""
     return max((step.number for step in steps if step.kind == "answer"), default=0)
 

@@ -8,16 +8,16 @@ import pytest
 from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, check_file, restore
-from scout.store.ledger import last_seq
-from scout.store.migrate import CURRENT, migrate, version_of
-from tests.store.facts import said
+from scout.store.ledger import read_last_seq
+from scout.store.migrate import CURRENT, migrate, read_version
+from tests.store.facts import post_message
 
 
-def made(path: Path, *texts: str) -> Path:
+def make_store(path: Path, *texts: str) -> Path:
     async def main() -> None:
         database = Database(path)
         for text in texts:
-            await database.write(said(text))
+            await database.write(post_message(text))
         await database.close()
 
     asyncio.run(main())
@@ -27,7 +27,7 @@ def made(path: Path, *texts: str) -> Path:
 def count(path: Path) -> int:
     connection = connect(path, readonly=True)
     try:
-        return last_seq(connection)
+        return read_last_seq(connection)
     finally:
         connection.close()
 
@@ -35,9 +35,9 @@ def count(path: Path) -> int:
 def test_a_backup_is_made_while_the_store_is_written(tmp_path: Path) -> None:
     async def main() -> None:
         database = Database(tmp_path / "scout.db")
-        await database.write(said("one"))
+        await database.write(post_message("one"))
         size = backup(database.path, tmp_path / "copy.db")
-        await database.write(said("two"))
+        await database.write(post_message("two"))
         await database.close()
         assert size == (tmp_path / "copy.db").stat().st_size
 
@@ -48,17 +48,17 @@ def test_a_backup_is_made_while_the_store_is_written(tmp_path: Path) -> None:
 
 
 def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
-    made(tmp_path / "scout.db")
+    make_store(tmp_path / "scout.db")
     (tmp_path / "copy.db").write_text("mine")
-    with pytest.raises(Refused, match="already there"):
+    with pytest.raises(Refused, match="already exists"):
         backup(tmp_path / "scout.db", tmp_path / "copy.db")
     assert (tmp_path / "copy.db").read_text() == "mine"
 
 
 def test_restore_keeps_the_old_store_aside(tmp_path: Path) -> None:
-    path = made(tmp_path / "scout.db", "one")
+    path = make_store(tmp_path / "scout.db", "one")
     backup(path, tmp_path / "copy.db")
-    made(path, "two", "three")
+    make_store(path, "two", "three")
     moved = restore(tmp_path / "copy.db", path, tmp_path / "old.db")
     assert moved == tmp_path / "old.db"
     assert (count(path), count(tmp_path / "old.db"), count(tmp_path / "copy.db")) == (1, 3, 1)
@@ -66,10 +66,10 @@ def test_restore_keeps_the_old_store_aside(tmp_path: Path) -> None:
 
 
 def test_restore_leaves_no_log_of_the_old_store_beside_the_new_one(tmp_path: Path) -> None:
-    path = made(tmp_path / "scout.db", "one")
+    path = make_store(tmp_path / "scout.db", "one")
     backup(path, tmp_path / "copy.db")
     killed = connect(path)  # as a killed daemon leaves it: commits that are only in the log
-    said("two")(killed)
+    post_message("two")(killed)
     kept = {ending: path.with_name(path.name + ending).read_bytes() for ending in ("", "-wal", "-shm")}
     killed.close()
     for ending, content in kept.items():
@@ -80,7 +80,7 @@ def test_restore_leaves_no_log_of_the_old_store_beside_the_new_one(tmp_path: Pat
 
 
 def test_a_damaged_store_can_be_replaced(tmp_path: Path) -> None:
-    path = made(tmp_path / "scout.db", "one")
+    path = make_store(tmp_path / "scout.db", "one")
     backup(path, tmp_path / "copy.db")
     path.write_bytes(b"noise" * 1000)
     assert restore(tmp_path / "copy.db", path, tmp_path / "old.db") == tmp_path / "old.db"
@@ -88,14 +88,14 @@ def test_a_damaged_store_can_be_replaced(tmp_path: Path) -> None:
 
 
 def test_restore_into_an_empty_place(tmp_path: Path) -> None:
-    made(tmp_path / "source.db", "one")
+    make_store(tmp_path / "source.db", "one")
     assert restore(tmp_path / "source.db", tmp_path / "scout.db", tmp_path / "old.db") is None
     assert count(tmp_path / "scout.db") == 1
 
 
 def test_a_bad_copy_replaces_nothing(tmp_path: Path) -> None:
-    path = made(tmp_path / "scout.db", "one")
-    whole = made(tmp_path / "whole.db", *(f"m{number}" for number in range(200))).read_bytes()
+    path = make_store(tmp_path / "scout.db", "one")
+    whole = make_store(tmp_path / "whole.db", *(f"m{number}" for number in range(200))).read_bytes()
     cut, noise, other, newer = (tmp_path / name for name in ("cut.db", "noise.db", "other.db", "newer.db"))
     cut.write_bytes(whole[: len(whole) // 2])
     noise.write_bytes(b"not a database at all, but long enough to look like one" * 100)
@@ -121,7 +121,7 @@ def test_migrations_run_once_and_a_file_from_the_future_is_refused(tmp_path: Pat
     connection = connect(tmp_path / "scout.db")
     assert migrate(connection) == tuple(range(1, CURRENT + 1))
     assert migrate(connection) == ()
-    assert version_of(connection) == CURRENT
+    assert read_version(connection) == CURRENT
     connection.execute(f"PRAGMA user_version = {CURRENT + 1}")
     with pytest.raises(Refused, match="use the newer Scout"):
         migrate(connection)

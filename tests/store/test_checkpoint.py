@@ -4,21 +4,21 @@ import asyncio
 import threading
 from pathlib import Path
 
-from scout.store.database import Checkpointer, Database, checkpoint, connect
+from scout.store.database import Checkpointer, Database, connect, run_checkpoint
 from scout.store.migrate import migrate
-from tests.store.facts import said
+from tests.store.facts import post_message
 
 
 def test_a_busy_store_is_folded_and_an_idle_one_emptied(tmp_path: Path) -> None:
     path = tmp_path / "scout.db"
     writer, folder = connect(path), connect(path)
     migrate(writer)
-    said("x" * 100_000)(writer)
+    post_message("x" * 100_000)(writer)
     log = tmp_path / "scout.db-wal"
     before, held = path.stat().st_size, log.stat().st_size
-    assert checkpoint(folder, path, idle=False) == "PASSIVE"
+    assert run_checkpoint(folder, path, idle=False) == "PASSIVE"
     assert (path.stat().st_size > before, log.stat().st_size) == (True, held)
-    assert checkpoint(folder, path, idle=True) == "TRUNCATE"
+    assert run_checkpoint(folder, path, idle=True) == "TRUNCATE"
     assert log.stat().st_size == 0
     folder.close()
     writer.close()
@@ -28,7 +28,7 @@ def test_the_thread_ends_with_the_store(tmp_path: Path) -> None:
     async def main() -> None:
         database = Database(tmp_path / "scout.db")
         assert "scout-checkpoint" in {thread.name for thread in threading.enumerate()}
-        await database.write(said("x"))
+        await database.write(post_message("x"))
         await database.close()
 
     asyncio.run(main())
@@ -40,7 +40,7 @@ def test_the_thread_empties_the_log_once_nothing_is_written(tmp_path: Path) -> N
     path = tmp_path / "scout.db"
     writer = connect(path)
     migrate(writer)
-    said("x")(writer)
+    post_message("x")(writer)
     counts = iter([0, 1, 1])
     emptied = threading.Event()
 

@@ -13,24 +13,26 @@ from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, restore
 from scout.store.integrity.damage import DamageReport, examine, looks_sound
 from scout.store.integrity.wal import read_log
-from scout.store.ledger import last_seq
+from scout.store.ledger import read_last_seq
 from scout.store.migrate import CURRENT, migrate
-from tests.store.facts import said
+from tests.store.facts import post_message
 
 PAGE = 4096
 
 
-def made(path: Path, count: int) -> Path:
+def make_store(path: Path, count: int) -> Path:
     async def main() -> None:
         database = Database(path)
-        await asyncio.gather(*(database.write(said(f"{number} {'x' * 300}")) for number in range(count)))
+        await asyncio.gather(
+            *(database.write(post_message(f"{number} {'x' * 300}")) for number in range(count))
+        )
         await database.close()
 
     asyncio.run(main())
     return path
 
 
-def killed(folder: Path, commits: int) -> Path:
+def make_killed_store(folder: Path, commits: int) -> Path:
     """A store as a killed daemon leaves it: its commits lie in the write-ahead log alone."""
     live = folder / "live" / "scout.db"
     live.parent.mkdir()
@@ -39,7 +41,7 @@ def killed(folder: Path, commits: int) -> Path:
     store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for number in range(commits):
         store.execute("BEGIN")
-        said(str(number))(store)
+        post_message(str(number))(store)
         store.execute("COMMIT")
     for ending in ("", "-wal"):
         shutil.copyfile(f"{live}{ending}", folder / f"scout.db{ending}")
@@ -47,7 +49,7 @@ def killed(folder: Path, commits: int) -> Path:
     return folder / "scout.db"
 
 
-def untouched(path: Path) -> DamageReport:
+def examine_untouched(path: Path) -> DamageReport:
     """The report; every file must hold the same bytes afterwards, but for SQLite's own index of its log."""
     beside = [file for file in path.parent.iterdir() if file.is_file() and not file.name.endswith("-shm")]
     files = {file: file.read_bytes() for file in beside}
@@ -59,7 +61,7 @@ def untouched(path: Path) -> DamageReport:
 
 
 def test_a_healthy_store_is_sound(tmp_path: Path) -> None:
-    report = untouched(made(tmp_path / "scout.db", 30))
+    report = examine_untouched(make_store(tmp_path / "scout.db", 30))
     assert report.sound
     assert (report.events, report.last_seq, report.lost, report.version) == (30, 30, 0, CURRENT)
     assert report.unreadable == ()
@@ -68,25 +70,25 @@ def test_a_healthy_store_is_sound(tmp_path: Path) -> None:
 
 
 def test_a_store_after_kill_9_is_sound(tmp_path: Path) -> None:
-    path = killed(tmp_path, 5)
+    path = make_killed_store(tmp_path, 5)
     log = read_log(tmp_path / "scout.db-wal")
     assert log is not None
     assert (log.readable, log.open, log.lost) == (True, 0, 0)
     assert log.used * (PAGE + 24) + 32 == log.size
-    assert (untouched(path).sound, untouched(path).events) == (True, 5)
+    assert (examine_untouched(path).sound, examine_untouched(path).events) == (True, 5)
 
 
 def test_a_missing_and_an_empty_file(tmp_path: Path) -> None:
-    missing = untouched(tmp_path / "scout.db")
+    missing = examine_untouched(tmp_path / "scout.db")
     assert "there is no file" in missing.problems[0]
     (tmp_path / "scout.db").touch()
-    assert untouched(tmp_path / "scout.db").sound
+    assert examine_untouched(tmp_path / "scout.db").sound
 
 
 def test_what_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "scout.db"
     path.write_bytes(b"noise" * 1000)
-    report = untouched(path)
+    report = examine_untouched(path)
     assert "not a database" in report.problems[0]
     assert (report.events, report.remedies[0].parameters) == (0, {"file": "FILE"})
     assert not looks_sound(path)
@@ -94,12 +96,12 @@ def test_what_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", [0.9, 0.5, 0.1, 0.001])
 def test_a_truncated_file_with_a_copy_beside_it(tmp_path: Path, part: float) -> None:
-    path = made(tmp_path / "scout.db", 50)
+    path = make_store(tmp_path / "scout.db", 50)
     backup(path, tmp_path / "copy.db")
-    made(path, 50)
+    make_store(path, 50)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * part)])
-    report = untouched(path)
+    report = examine_untouched(path)
     assert not report.sound
     assert report.events < 100
     assert report.expected_seq >= 50
@@ -108,11 +110,11 @@ def test_a_truncated_file_with_a_copy_beside_it(tmp_path: Path, part: float) -> 
     assert "is damaged" in text
     assert "nothing was changed or deleted" in text
     restore(Path(report.remedies[0].parameters["file"]), path, tmp_path / "old.db")
-    assert untouched(path).sound
+    assert examine_untouched(path).sound
 
 
 def test_scribbles_are_found_and_what_is_left_is_counted(tmp_path: Path) -> None:
-    original = made(tmp_path / "scout.db", 200).read_bytes()
+    original = make_store(tmp_path / "scout.db", 200).read_bytes()
     chance = random.Random(11)
     path = tmp_path / "scout.db"
     seen: set[bool] = set()
@@ -122,7 +124,7 @@ def test_scribbles_are_found_and_what_is_left_is_counted(tmp_path: Path) -> None
             start = chance.randrange(PAGE, len(damaged) - PAGE)
             damaged[start : start + PAGE] = chance.randbytes(PAGE)
         path.write_bytes(damaged)
-        report = untouched(path)
+        report = examine_untouched(path)
         assert not report.sound
         assert report.events <= 200
         assert "events" in report.tables or report.events < 200
@@ -131,55 +133,55 @@ def test_scribbles_are_found_and_what_is_left_is_counted(tmp_path: Path) -> None
 
 
 def test_a_lost_tail_of_the_log_is_told_by_what_speaks_of_it(tmp_path: Path) -> None:
-    path = made(tmp_path / "scout.db", 20)
+    path = make_store(tmp_path / "scout.db", 20)
     store = sqlite3.connect(path)
     store.execute("DROP TRIGGER events_stay")
     store.execute("DELETE FROM events WHERE seq > 15")
     store.commit()
     store.close()
-    report = untouched(path)
+    report = examine_untouched(path)
     assert (report.events, report.last_seq, report.expected_seq, report.lost) == (15, 15, 20, 5)
 
 
 def test_a_write_ahead_log_that_sqlite_would_ignore_is_a_loss(tmp_path: Path) -> None:
-    path, log = killed(tmp_path, 5), tmp_path / "scout.db-wal"
+    path, log = make_killed_store(tmp_path, 5), tmp_path / "scout.db-wal"
     content = log.read_bytes()
     log.write_bytes(b"\0\0\0\0" + content[4:])
-    report = untouched(path)
+    report = examine_untouched(path)
     assert "write-ahead log" in report.problems[0]
     log.write_bytes(content[:12] + b"??" + content[14:])  # the header's own sum no longer holds
-    assert not untouched(path).sound
+    assert not examine_untouched(path).sound
     assert not looks_sound(path)
     log.write_bytes(content[:20])
-    assert not untouched(path).sound
+    assert not examine_untouched(path).sound
     assert not looks_sound(path)
     log.write_bytes(content)
     assert looks_sound(path)
 
 
 def test_a_scribble_in_the_write_ahead_log_loses_answered_commits(tmp_path: Path) -> None:
-    path, log = killed(tmp_path, 5), tmp_path / "scout.db-wal"
+    path, log = make_killed_store(tmp_path, 5), tmp_path / "scout.db-wal"
     content = log.read_bytes()
     log.write_bytes(content[:100] + b"????" + content[104:])
-    report = untouched(path)
+    report = examine_untouched(path)
     assert "the last 5 commits in it are lost" in report.problems[0]
     assert report.events == 0
 
 
 def test_a_torn_end_of_the_write_ahead_log_is_a_note(tmp_path: Path) -> None:
-    path, log = killed(tmp_path, 5), tmp_path / "scout.db-wal"
+    path, log = make_killed_store(tmp_path, 5), tmp_path / "scout.db-wal"
     log.write_bytes(log.read_bytes()[:-10])
-    report = untouched(path)
+    report = examine_untouched(path)
     assert (report.sound, report.events) == (True, 4)
     assert "without a commit" in report.notes[0]
 
 
 def test_a_store_of_a_newer_scout_is_not_damaged_but_not_ours(tmp_path: Path) -> None:
-    path = made(tmp_path / "scout.db", 3)
+    path = make_store(tmp_path / "scout.db", 3)
     store = connect(path)
     store.execute(f"PRAGMA user_version = {CURRENT + 1}")
-    assert last_seq(store) == 3
+    assert read_last_seq(store) == 3
     store.close()
-    report = untouched(path)
+    report = examine_untouched(path)
     assert "use the newer Scout" in report.problems[0]
     assert report.events == 3

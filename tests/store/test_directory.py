@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.refusal import Refused
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
@@ -18,14 +18,14 @@ from scout.model.alias import AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.policy.directory import OUTSIDE, Directory, Wanted
 from scout.policy.fleet import Fleet
-from scout.policy.nearest import keys_of
+from scout.policy.nearest import build_keys
 from scout.policy.resolve import resolve
 from scout.store.database import connect
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
 from tests.policy.fleets import NOW, agent, alias, endpoint, session
-from tests.store.facts import known
+from tests.store.facts import append_records
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def store(tmp_path: Path):
 
 
 @contextlib.contextmanager
-def rolled_back(store: sqlite3.Connection) -> Generator[None]:
+def roll_back(store: sqlite3.Connection) -> Generator[None]:
     """One example after the other in the same file."""
     store.execute("BEGIN")
     try:
@@ -47,7 +47,7 @@ def rolled_back(store: sqlite3.Connection) -> Generator[None]:
 
 
 def ident(kind: str, name: str) -> str:
-    return derived(kind, name)
+    return derive_id(kind, name)
 
 
 NAMES = st.sampled_from(["arc", "bow"])
@@ -105,7 +105,7 @@ def both(
     fleet = Fleet(NOW)
     for one, endpoints in roster:
         fleet.add(one, endpoints if one.lifecycle is not Lifecycle.RETIRED else [])
-        known(store, one, *endpoints)
+        append_records(store, one, *endpoints)
     return StoredDirectory(Ledger(store), View("me", everybody=True), NOW), fleet
 
 
@@ -114,7 +114,7 @@ def both(
 def test_find_answers_as_the_fleet_does(
     store: sqlite3.Connection, roster: list[tuple[Agent, list[Endpoint]]], wishes: list[Wanted]
 ) -> None:
-    with rolled_back(store):
+    with roll_back(store):
         on_disk, in_memory = both(store, roster)
         for wish in wishes:
             expected = {one.id for one in in_memory.find(wish, 20)}
@@ -134,7 +134,7 @@ def test_a_name_means_the_same_on_disk_and_in_memory(
             return (refused.diagnostic.code,)
         return found.agent.id, found.canonical, found.rule
 
-    with rolled_back(store):
+    with roll_back(store):
         on_disk, in_memory = both(store, roster)
         assert answer(on_disk) == answer(in_memory)
 
@@ -151,7 +151,7 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     way = endpoint(root, id=ident("ept", "e"))
     talk = session(root, ident("ses", "s"), native_ids={"thread": "0f"})
     name = alias("huddy", AliasTarget(agent_id=root.id), id=ident("als", "a"))
-    known(store, root, gone, tree, way, talk, name)
+    append_records(store, root, gone, tree, way, talk, name)
     directory = StoredDirectory(Ledger(store), View("me", everybody=True), NOW)
     assert directory.agent(gone.id) == directory.at_path(AgentPath("/me/agent/bow")) == gone
     assert directory.at_branch("/src/a", "main") == root
@@ -166,8 +166,8 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     assert StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).alias("huddy") is None
     assert (list(directory.aliases_of(root.id, 5)), list(directory.aliases_of(tree.id, 5))) == ([name], [])
     assert directory.node("mini") is None
-    assert list(directory.near(keys_of("hudy"), 5)) == ["huddy"]
-    assert list(directory.near(keys_of("bwo"), 5)) == []  # only a retired agent had that name
+    assert list(directory.near(build_keys("hudy"), 5)) == ["huddy"]
+    assert list(directory.near(build_keys("bwo"), 5)) == []  # only a retired agent had that name
     assert list(directory.prefixed("hu", 5)) == ["huddy"]
     assert list(StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).prefixed("hu", 5)) == []
     assert list(directory.in_workspace("fix", 5)) == [tree]
@@ -211,7 +211,7 @@ def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str, view
     migrate(connection)
     first = agent("arc.a", id=ident("agt", "1"), path="/me/agent/1")
     second = agent("arc.b", id=ident("agt", "2"), path="/me/agent/2")
-    known(connection, first, second)
+    append_records(connection, first, second)
     connection.asked.clear()
     with contextlib.suppress(Refused):
         resolve(text, StoredDirectory(Ledger(connection), view, NOW), OUTSIDE, NOW)
@@ -231,7 +231,7 @@ def test_an_agent_among_many_of_its_definition_is_found_by_its_workspace(tmp_pat
     connection = sqlite3.connect(tmp_path / "scout.db", factory=Watched, isolation_level=None)
     connection.asked = []
     migrate(connection)
-    known(connection, agent("arc.a", id=ident("agt", "1"), path="/me/agent/1"))
+    append_records(connection, agent("arc.a", id=ident("agt", "1"), path="/me/agent/1"))
     connection.asked.clear()
     directory = StoredDirectory(Ledger(connection), VIEWS[0], NOW)
     named = Wanted(definition_id="arc", workspace="a", node="mini")

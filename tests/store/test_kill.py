@@ -10,7 +10,7 @@ import pytest
 
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
-from scout.store.ledger import last_seq
+from scout.store.ledger import read_last_seq
 from tests import seeds
 from tests.soak import Soaked
 
@@ -36,16 +36,16 @@ asyncio.run(main())
 
 @pytest.mark.slow
 def test_every_answered_write_survives_kill_9(tmp_path: Path) -> None:
-    assert killed_again_and_again(tmp_path / "scout.db", 5) > 100
+    assert kill_repeatedly(tmp_path / "scout.db", 5) > 100
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_every_answered_write_survives_kill_9_a_hundred_times(tmp_path: Path, soaked: Soaked) -> None:
-    soaked(kills=100, writes=killed_again_and_again(tmp_path / "scout.db", 100))
+    soaked(kills=100, writes=kill_repeatedly(tmp_path / "scout.db", 100))
 
 
-def killed_again_and_again(path: Path, lives: int) -> int:
+def kill_repeatedly(path: Path, lives: int) -> int:
     """The writes that were answered by processes that were killed in the middle of writing."""
     chance = random.Random(seeds.run_seed())
     answered = 0
@@ -59,7 +59,7 @@ def killed_again_and_again(path: Path, lives: int) -> int:
             rest = [line for line in process.stdout if line.endswith("\n")]
         answered = max([answered, *(int(line) for line in rest)])
         store = connect(path, readonly=True)
-        assert last_seq(store) >= answered
+        assert read_last_seq(store) >= answered
         store.close()
     report = verify(path)
     assert report.clean

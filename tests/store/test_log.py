@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout import store as room
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.time import Time
 from scout.model.conversation import Message, MessageKind
 from scout.model.events.envelope import Changed
@@ -17,11 +17,11 @@ from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
 from scout.store.database import connect
-from scout.store.ledger import events_after
+from scout.store.ledger import read_events
 from scout.store.migrate import migrate
-from scout.store.table import TABLES, table_of
+from scout.store.table import TABLES, get_table
 from tests.policy.fleets import agent
-from tests.store.facts import NOW, fact, known
+from tests.store.facts import NOW, append_records, fact
 
 
 @pytest.fixture
@@ -36,35 +36,35 @@ def store(tmp_path: Path):
 def test_order_comes_from_the_number_and_never_from_the_clock(store: sqlite3.Connection) -> None:
     times = [NOW, Time(NOW - 5_000_000), Time(NOW - 9_000_000)]
     for number, moment in enumerate(times):
-        payload = Posted(message_id=derived("msg", str(number)), text=str(number), kind=MessageKind.CHAT)
-        fact(store, MessagePosted, derived("cnv", "c"), payload, time=moment)
-    assert [event.seq for event in events_after(store, 0, 10)] == [1, 2, 3]
-    assert [event.seq for event in events_after(store, 1, 1)] == [2]
+        payload = Posted(message_id=derive_id("msg", str(number)), text=str(number), kind=MessageKind.CHAT)
+        fact(store, MessagePosted, derive_id("cnv", "c"), payload, time=moment)
+    assert [event.seq for event in read_events(store, 0, 10)] == [1, 2, 3]
+    assert [event.seq for event in read_events(store, 1, 1)] == [2]
 
 
 @pytest.mark.rows("R1.1-8")
 def test_the_store_keeps_paths_unique_among_live_and_retired_agents(store: sqlite3.Connection) -> None:
-    known(store, agent("arc", id=derived("agt", "1"), path="/me/agent/arc"))
+    append_records(store, agent("arc", id=derive_id("agt", "1"), path="/me/agent/arc"))
     with pytest.raises(sqlite3.IntegrityError, match=r"agents\.path"):
-        known(store, agent("bow", id=derived("agt", "2"), path="/me/agent/arc"))
+        append_records(store, agent("bow", id=derive_id("agt", "2"), path="/me/agent/arc"))
 
 
 def test_the_store_keeps_live_names_unique_on_a_node(store: sqlite3.Connection) -> None:
-    known(store, agent("arc", id=derived("agt", "1"), path="/me/agent/1"))
-    known(store, agent("arc", id=derived("agt", "2"), path="/me/agent/2", node="book"))
+    append_records(store, agent("arc", id=derive_id("agt", "1"), path="/me/agent/1"))
+    append_records(store, agent("arc", id=derive_id("agt", "2"), path="/me/agent/2", node="book"))
     with pytest.raises(sqlite3.IntegrityError):
-        known(store, agent("arc", id=derived("agt", "3"), path="/me/agent/3"))
+        append_records(store, agent("arc", id=derive_id("agt", "3"), path="/me/agent/3"))
 
 
 def test_a_later_fact_replaces_the_row(store: sqlite3.Connection) -> None:
-    first = agent("arc", id=derived("agt", "1"))
+    first = agent("arc", id=derive_id("agt", "1"))
     later = replace(first, revision=2, workspace="fix")
-    known(store, first)
+    append_records(store, first)
     fact(store, AgentRegistered, first.id, Changed(record=later))
-    table = table_of(type(first))
+    table = get_table(type(first))
     assert table.get(store, first.id) == later
     assert store.execute("SELECT count(*), max(workspace) FROM agents").fetchone() == (1, "fix")
-    assert table.get(store, derived("agt", "nobody")) is None
+    assert table.get(store, derive_id("agt", "nobody")) is None
 
 
 @pytest.mark.rows("R0-86")

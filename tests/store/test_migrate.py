@@ -10,10 +10,10 @@ from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import restore
 from scout.store.integrity.verify import verify
-from scout.store.ledger import last_seq
-from scout.store.migrate import CURRENT, migrate, scripts, version_of
-from scout.store.search import feed, search
-from tests.store.facts import said
+from scout.store.ledger import read_last_seq
+from scout.store.migrate import CURRENT, load_scripts, migrate, read_version
+from scout.store.search import index_events, search
+from tests.store.facts import post_message
 from tests.store.old_store import load, stores
 
 OLD = stores()
@@ -28,21 +28,21 @@ def schema(path: Path) -> set[tuple[str, ...]]:
         store.close()
 
 
-def seen(path: Path) -> tuple[int, int]:
+def read_state(path: Path) -> tuple[int, int]:
     store = connect(path, readonly=True)
     try:
-        return version_of(store), last_seq(store)
+        return read_version(store), read_last_seq(store)
     finally:
         store.close()
 
 
-def opened(path: Path) -> tuple[int, ...]:
+def open_store(path: Path) -> tuple[int, ...]:
     """Open it as the daemon does, and write to it."""
 
     async def main() -> tuple[int, ...]:
         database = Database(path)
-        await database.write(said("after"))
-        await database.write(lambda store: feed(store, 100))
+        await database.write(post_message("after"))
+        await database.write(lambda store: index_events(store, 100))
         assert len(await database.read(lambda store: search(store, "parser", None, None, 9))) == 2
         await database.close()
         return database.migrated
@@ -52,19 +52,19 @@ def opened(path: Path) -> tuple[int, ...]:
 
 def test_there_is_a_store_of_every_earlier_schema() -> None:
     assert set(OLD) == set(range(1, CURRENT))
-    assert set(scripts()) == set(range(1, CURRENT + 1))
+    assert set(load_scripts()) == set(range(1, CURRENT + 1))
 
 
 @pytest.mark.parametrize("number", OLD)
 def test_an_old_store_opens_and_is_true(tmp_path: Path, number: int) -> None:
     path = tmp_path / "scout.db"
     load(OLD[number], path)
-    events = seen(path)[1]
-    assert opened(path) == tuple(range(number + 1, CURRENT + 1))
+    events = read_state(path)[1]
+    assert open_store(path) == tuple(range(number + 1, CURRENT + 1))
     assert verify(path).clean
-    assert seen(path) == (CURRENT, events + 1)
+    assert read_state(path) == (CURRENT, events + 1)
     copy = tmp_path / f"scout.db.before-{number + 1}"
-    assert seen(copy) == (number, events)
+    assert read_state(copy) == (number, events)
     assert copy.stat().st_mode & 0o777 == 0o600
     assert [file.name for file in tmp_path.iterdir() if "." in file.name.removeprefix("scout.db")] == [
         copy.name
@@ -84,11 +84,11 @@ def test_an_old_store_becomes_what_a_new_one_is(tmp_path: Path, number: int) -> 
 def test_the_copy_can_be_put_back_and_migrated_again(tmp_path: Path) -> None:
     path = tmp_path / "scout.db"
     load(OLD[1], path)
-    opened(path)
+    open_store(path)
     restore(tmp_path / "scout.db.before-2", path, tmp_path / "aside.db")
-    assert seen(path)[0] == 1
-    opened(path)
-    assert seen(tmp_path / "scout.db.before-2") == seen(tmp_path / "scout.db.before-2.2")
+    assert read_state(path)[0] == 1
+    open_store(path)
+    assert read_state(tmp_path / "scout.db.before-2") == read_state(tmp_path / "scout.db.before-2.2")
 
 
 def test_a_new_store_and_an_unchanged_one_need_no_copy(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_a_migration_without_room_for_its_copy_does_not_begin(tmp_path: Path) ->
     load(OLD[1], path)
     (tmp_path / "scout.db.copying").mkdir()  # nothing can be written there
     with pytest.raises(OSError, match="copying"):
-        opened(path)
-    assert seen(path)[0] == 1
+        open_store(path)
+    assert read_state(path)[0] == 1
 
 
 def test_a_store_from_the_future_is_refused_with_the_way_back(tmp_path: Path) -> None:

@@ -9,22 +9,22 @@ from typing import Any, cast
 
 import pytest
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
-from scout.store.ledger import events_after
-from scout.store.migrate import CURRENT, migrate, version_of
-from scout.store.search import feed
+from scout.store.ledger import read_events
+from scout.store.migrate import CURRENT, migrate, read_version
+from scout.store.search import index_events
 from scout.store.writer import Writer
 from tests import seeds
 from tests.policy.fleets import agent
 from tests.soak import Soaked
-from tests.store.facts import known, said
-from tests.store.recorder import RecordedConnection, Recorder, Step, answered_before, survivors
+from tests.store.facts import append_records, post_message
+from tests.store.recorder import RecordedConnection, Recorder, Step, find_answered, survivors
 
 
 @contextlib.contextmanager
-def recorded(path: Path, synchronous: str = "FULL") -> Generator[tuple[Recorder, Any]]:
+def open_recorded(path: Path, synchronous: str = "FULL") -> Generator[tuple[Recorder, Any]]:
     """A store on a remembering disk, migrated. The connection stands in for sqlite3's."""
     recorder = Recorder(f"recorder-{path.parent.name}")
     connection = RecordedConnection(path, recorder, synchronous)
@@ -40,11 +40,11 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
     """Groups of writers through the real Writer; now and then the log is folded or the index fed."""
     writer = Writer(connection, "recorded")
 
-    await writer.run(lambda connection: known(connection, agent("arc", id=derived("agt", "arc"))))
+    await writer.run(lambda connection: append_records(connection, agent("arc", id=derive_id("agt", "arc"))))
     recorder.answered(1)
 
     async def one(text: str) -> None:
-        recorder.answered(await writer.run(said(text)))
+        recorder.answered(await writer.run(post_message(text)))
 
     for number in range(rounds):
         texts = [
@@ -53,7 +53,7 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
         ]
         await asyncio.gather(*(one(text) for text in texts))
         if chance.random() < 0.2:
-            await writer.run(lambda connection: feed(connection, 50))
+            await writer.run(lambda connection: index_events(connection, 50))
         if number % 3 == 2:
             mode = "TRUNCATE" if number % 2 else "PASSIVE"
             connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
@@ -61,7 +61,7 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
 
 
 def record(path: Path, seed: int, rounds: int, synchronous: str = "FULL") -> list[Step]:
-    with recorded(path, synchronous) as (recorder, connection):
+    with open_recorded(path, synchronous) as (recorder, connection):
         asyncio.run(busy(recorder, connection, random.Random(seed), rounds))
         return list(recorder.steps)
 
@@ -77,9 +77,9 @@ def numbers(path: Path) -> list[int]:
     """The facts in a file; none when the cut came before its tables were made."""
     store = connect(path)
     try:
-        if version_of(store) < CURRENT:
+        if read_version(store) < CURRENT:
             return []
-        return [event.seq for event in events_after(store, 0, 10_000)]
+        return [event.seq for event in read_events(store, 0, 10_000)]
     finally:
         store.close()
 
@@ -87,7 +87,7 @@ def numbers(path: Path) -> list[int]:
 def cuts(tmp_path: Path, seed: int, points: int, rounds: int) -> None:
     steps = record(tmp_path / "scout.db", seed, rounds)
     chance = random.Random(seed)
-    assert answered_before(steps) > rounds
+    assert find_answered(steps) > rounds
     assert {step.file for step in steps} == {"scout.db", "scout.db-wal", ""}
     assert Step("cut", "scout.db-wal") in steps  # the log was also folded and emptied
     for point in range(points):
@@ -95,7 +95,7 @@ def cuts(tmp_path: Path, seed: int, points: int, rounds: int) -> None:
         path = rebuild(tmp_path / f"cut-{point}", survivors(before, chance))
         found = numbers(path)
         assert found == list(range(1, len(found) + 1))
-        assert len(found) >= answered_before(before)
+        assert len(found) >= find_answered(before)
         if found:
             assert verify(path).clean
 
@@ -121,6 +121,6 @@ def test_the_disk_would_notice_a_missing_sync(tmp_path: Path) -> None:
     for point in range(200):  # what survives is a matter of chance: one loss is enough
         before = steps[: chance.randrange(len(steps) // 2, len(steps))]
         found = numbers(rebuild(tmp_path / f"cut-{point}", survivors(before, chance)))
-        if len(found) < answered_before(before):
+        if len(found) < find_answered(before):
             return
     pytest.fail("nothing was lost")

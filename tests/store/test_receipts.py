@@ -9,7 +9,7 @@ from scout.store.database import connect
 from scout.store.integrity.verify import verify
 from scout.store.ledger import Ledger, Remembered
 from scout.store.migrate import migrate
-from tests.store.facts import NOW, said
+from tests.store.facts import NOW, post_message
 
 
 @pytest.fixture
@@ -50,15 +50,15 @@ def test_old_answers_are_forgotten_oldest_first(store: sqlite3.Connection) -> No
 
 
 def test_a_look_is_remembered_and_never_goes_back(store: sqlite3.Connection) -> None:
-    assert Ledger(store).last_look("me") is None
+    assert Ledger(store).read_last_look("me") is None
     Ledger(store).mark_look("me", NOW.plus(5))
     Ledger(store).mark_look("me", NOW)
-    assert Ledger(store).last_look("me") == NOW.plus(5)
+    assert Ledger(store).read_last_look("me") == NOW.plus(5)
 
 
 @pytest.mark.rows("R0-87", "R2.3-19")
 def test_receipts_looks_and_the_index_are_outside_verify(store: sqlite3.Connection, tmp_path: Path) -> None:
-    said("hello")(store)
+    post_message("hello")(store)
     Ledger(store).remember("ann", "send", "k", receipt=Remembered("h", b""), now=NOW)
     Ledger(store).mark_look("me", NOW)
     store.execute("UPDATE indexed SET seq = 1")  # and yet nothing is indexed

@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.conversation import Attachment, Message, MessageKind
 from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
-from scout.store.database import checkpoint, connect
+from scout.store.database import connect, run_checkpoint
 from scout.store.integrity.verify import verify
-from scout.store.ledger import events_after
+from scout.store.ledger import read_events
 from scout.store.migrate import migrate
 from scout.store.redact import redact
-from scout.store.search import feed, search
-from scout.store.table import table_of
-from tests.store.facts import NOW, fact, said
+from scout.store.search import index_events, search
+from scout.store.table import get_table
+from tests.store.facts import NOW, fact, post_message
 
-HALL = derived("cnv", "hall")
+HALL = derive_id("cnv", "hall")
 SECRET = "xylophonequartz"
 LATER = NOW.plus(60)
 
@@ -39,7 +39,7 @@ def store(path: Path):
 
 
 def spill(store: sqlite3.Connection, text: str = f"the password is {SECRET}") -> str:
-    ident = derived("msg", text)
+    ident = derive_id("msg", text)
     file = Attachment(sha256="0" * 64, name=f"{SECRET}.txt", size=3)
     payload = Posted(message_id=ident, text=text, kind=MessageKind.CHAT, attachments=(file,))
     fact(store, MessagePosted, HALL, payload)
@@ -60,17 +60,17 @@ def take_out(store: sqlite3.Connection, ident: str, now: Time = LATER) -> bool:
 def test_the_words_leave_the_log_the_row_and_the_index(
     store: sqlite3.Connection, path: Path, indexed: bool
 ) -> None:
-    other, ident = said("the password stays")(store), spill(store)
+    other, ident = post_message("the password stays")(store), spill(store)
     if indexed:
-        feed(store, 100)
+        index_events(store, 100)
     assert len(search(store, "password", None, None, 9)) == 2
     assert take_out(store, ident) is True
     assert [hit.seq for hit in search(store, "password", None, None, 9)] == [other]
-    while feed(store, 100):
+    while index_events(store, 100):
         assert [hit.seq for hit in search(store, "password", None, None, 9)] == [other]
-    message: Message = table_of(Message).get(store, ident)
+    message: Message = get_table(Message).get(store, ident)
     assert (message.body, message.attachments, message.redacted_at) == ("", (), LATER)
-    posted = next(events_after(store, other, 1))
+    posted = next(read_events(store, other, 1))
     assert isinstance(posted, MessagePosted)
     assert (posted.payload.text, posted.payload.attachments, posted.payload.message_id) == ("", (), ident)
     assert verify(path).clean
@@ -78,18 +78,18 @@ def test_the_words_leave_the_log_the_row_and_the_index(
 
 def test_no_byte_of_it_stays_in_the_file(store: sqlite3.Connection, path: Path) -> None:
     for number in range(300):
-        said(f"word{number} and more of it")(store)
+        post_message(f"word{number} and more of it")(store)
         if number % 50 == 0:
-            feed(store, 1000)
+            index_events(store, 1000)
     ident = spill(store)
-    feed(store, 1000)
-    checkpoint(store, path, idle=True)
+    index_events(store, 1000)
+    run_checkpoint(store, path, idle=True)
     assert (SECRET.encode() in path.read_bytes()) is True
     take_out(store, ident)
     for _ in range(10):  # the index is rewritten step by step, even when there is nothing to index
-        feed(store, 1000)
+        index_events(store, 1000)
     assert store.execute("SELECT stale FROM indexed").fetchone() == (0,)
-    checkpoint(store, path, idle=True)
+    run_checkpoint(store, path, idle=True)
     assert (SECRET.encode() in path.read_bytes()) is False
     assert path.with_name("scout.db-wal").stat().st_size == 0
     assert len(search(store, "more", None, None, 500)) == 300
@@ -98,19 +98,19 @@ def test_no_byte_of_it_stays_in_the_file(store: sqlite3.Connection, path: Path) 
 def test_redacting_again_changes_nothing(store: sqlite3.Connection, path: Path) -> None:
     ident = spill(store)
     assert [take_out(store, ident), take_out(store, ident, LATER.plus(60))] == [True, False]
-    message: Message = table_of(Message).get(store, ident)
+    message: Message = get_table(Message).get(store, ident)
     assert message.redacted_at == LATER
     assert verify(path).events == 2
 
 
 def test_an_unknown_message_is_refused(store: sqlite3.Connection) -> None:
     with pytest.raises(Refused, match="no message"):
-        redact(store, derived("msg", "none"), NOW)
+        redact(store, derive_id("msg", "none"), NOW)
 
 
 def test_a_redaction_that_is_rolled_back_has_not_happened(store: sqlite3.Connection) -> None:
     ident = spill(store)
-    feed(store, 10)
+    index_events(store, 10)
     store.execute("BEGIN IMMEDIATE")
     redact(store, ident, NOW)
     store.execute("ROLLBACK")
@@ -135,8 +135,8 @@ def test_a_redaction_that_is_rolled_back_has_not_happened(store: sqlite3.Connect
 def test_the_store_itself_refuses_to_rewrite_the_log(store: sqlite3.Connection, attempt: str) -> None:
     ident = spill(store)
     take_out(store, spill(store, "another"))
-    before: list[Event] = list(events_after(store, 0, 9))
+    before: list[Event] = list(read_events(store, 0, 9))
     with pytest.raises(sqlite3.IntegrityError, match=r"append-only|never rewritten"):
         store.execute(attempt)
-    assert list(events_after(store, 0, 9)) == before
+    assert list(read_events(store, 0, 9)) == before
     assert ident in str(before[0])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.refusal import Refused
 from scout.model.conversation import Member, MessageKind
 from scout.model.events.envelope import Changed
@@ -19,18 +19,18 @@ from scout.model.events.talk import (
     WorkItemUpdated,
 )
 from scout.model.ref import Ref
-from scout.model.work_item import new_work, update_work
+from scout.model.work_item import create_work, update_work
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import VOLATILE_FIELDS, VOLATILE_TABLES
-from scout.store.ledger import last_seq
+from scout.store.ledger import read_last_seq
 from scout.store.migrate import migrate
-from scout.store.search import SearchHit, feed, places_of, search
+from scout.store.search import SearchHit, index_events, list_places, search
 from scout.store.table import TABLES
 from tests.store.facts import NOW, fact
 
-ANN, BOB, EVE = (derived("agt", name) for name in ("ann", "bob", "eve"))
-HALL, ROOM = (derived("cnv", name) for name in ("hall", "room"))
+ANN, BOB, EVE = (derive_id("agt", name) for name in ("ann", "bob", "eve"))
+HALL, ROOM = (derive_id("cnv", name) for name in ("hall", "room"))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def store(tmp_path: Path):
 
 
 def say(store: sqlite3.Connection, text: str, conversation: str = HALL, sender: str = ANN) -> str:
-    ident = derived("msg", str(last_seq(store)))
+    ident = derive_id("msg", str(read_last_seq(store)))
     payload = Posted(message_id=ident, text=text, kind=MessageKind.CHAT)
     fact(store, MessagePosted, conversation, payload, source=Ref.to(sender))
     return ident
@@ -55,7 +55,7 @@ def ids(found: list[SearchHit]) -> list[str]:
 def both_ways(store: sqlite3.Connection, text: str, places: tuple[str, ...] | None = None) -> list[SearchHit]:
     """What is found before the index has caught up, which is what is found afterwards."""
     early = search(store, text, places, None, 50)
-    while feed(store, 2):
+    while index_events(store, 2):
         assert ids(search(store, text, places, None, 50)) == ids(early)
     assert search(store, text, places, None, 50) == early
     return early
@@ -66,7 +66,7 @@ def test_words_are_found_newest_first_before_and_after_they_are_indexed(store: s
     say(store, "nothing of interest")
     two = say(store, "a Comma again, in the PARSER")
     assert ids(both_ways(store, "parser comma")) == [two, one]
-    assert feed(store, 100) == 0
+    assert index_events(store, 100) == 0
 
 
 def test_a_hit_says_who_where_when_and_shows_the_words(store: sqlite3.Connection) -> None:
@@ -84,7 +84,7 @@ def test_only_the_readable_is_found(store: sqlite3.Connection) -> None:
     assert ids(search(store, "secret", None, None, 9)) == [room, hall]
     for nowhere in ((), (EVE,), ("",), ('" OR text : "secret',)):
         assert search(store, "secret", nowhere, None, 9) == []
-    many = tuple(derived("cnv", str(number)) for number in range(2000))
+    many = tuple(derive_id("cnv", str(number)) for number in range(2000))
     assert ids(search(store, "secret", (*many, HALL), None, 9)) == [hall]
 
 
@@ -95,7 +95,7 @@ def test_the_names_of_places_are_not_words(store: sqlite3.Connection) -> None:
 
 def test_pages_go_on_where_the_last_one_ended(store: sqlite3.Connection) -> None:
     said = [say(store, f"word {number}") for number in range(7)]
-    feed(store, 4)
+    index_events(store, 4)
     pages: list[str] = []
     before = None
     while page := search(store, "word", None, before, 2):
@@ -125,8 +125,8 @@ def test_accents_and_punctuation_do_not_matter(store: sqlite3.Connection) -> Non
 
 
 def test_work_is_found_by_its_newest_words_only(store: sqlite3.Connection) -> None:
-    work = new_work(
-        derived("wrk", "w"), "fix the lexer", NOW, requester_id=ANN, owner_id=BOB, description="tokens"
+    work = create_work(
+        derive_id("wrk", "w"), "fix the lexer", NOW, requester_id=ANN, owner_id=BOB, description="tokens"
     )
     fact(store, WorkItemCreated, work.id, Changed(record=work))
     (hit,) = both_ways(store, "lexer tokens")
@@ -140,23 +140,23 @@ def test_work_is_found_by_its_newest_words_only(store: sqlite3.Connection) -> No
 
 
 def test_a_renewed_item_does_not_shorten_a_page(store: sqlite3.Connection) -> None:
-    work = new_work(derived("wrk", "w"), "needle", NOW, requester_id=ANN, owner_id=BOB)
+    work = create_work(derive_id("wrk", "w"), "needle", NOW, requester_id=ANN, owner_id=BOB)
     old = say(store, "needle")
     fact(store, WorkItemCreated, work.id, Changed(record=work))
-    feed(store, 10)
+    index_events(store, 10)
     fact(store, WorkItemUpdated, work.id, Changed(record=work))
     assert ids(search(store, "needle", None, None, 2)) == [work.id, old]
 
 
 def test_an_agent_reads_where_it_is_a_member(store: sqlite3.Connection) -> None:
     for conversation, left in ((HALL, None), (ROOM, NOW)):
-        ident = derived("mbr", conversation)
+        ident = derive_id("mbr", conversation)
         member = Member(
             id=ident, conversation_id=conversation, agent_id=ANN, left_at=left, created_at=NOW, updated_at=NOW
         )
         fact(store, ConversationMember, conversation, Changed(record=member))
-    assert set(places_of(store, ANN)) == {ANN, HALL}
-    assert places_of(store, EVE) == (EVE,)
+    assert set(list_places(store, ANN)) == {ANN, HALL}
+    assert list_places(store, EVE) == (EVE,)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
@@ -167,7 +167,7 @@ def test_no_text_is_a_syntax_error(store: sqlite3.Connection, text: str) -> None
 
 def test_a_thrown_away_index_is_rebuilt_from_the_log(store: sqlite3.Connection) -> None:
     ident = say(store, "still here")
-    feed(store, 10)
+    index_events(store, 10)
     store.execute("INSERT INTO search (search) VALUES ('delete-all')")
     store.execute("DELETE FROM indexed_work")
     store.execute("UPDATE indexed SET seq = 0")
@@ -177,11 +177,11 @@ def test_a_thrown_away_index_is_rebuilt_from_the_log(store: sqlite3.Connection) 
 def test_search_scans_nothing_that_grows(store: sqlite3.Connection) -> None:
     statements: list[str] = []
     say(store, "hello")
-    feed(store, 1)
+    index_events(store, 1)
     store.set_trace_callback(statements.append)
     search(store, "hello", (HALL,), None, 5)
-    places_of(store, ANN)
-    feed(store, 5)
+    list_places(store, ANN)
+    index_events(store, 5)
     store.set_trace_callback(None)
     asked = [text for text in statements if text.startswith("SELECT") and "sqlite_master" not in text]
     assert len(asked) >= 5

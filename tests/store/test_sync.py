@@ -65,7 +65,7 @@ def calls(trace: str) -> Iterator[Call]:
             yield begun.pop(found[1])._replace(result=result)
 
 
-def traced(folder: Path, setting: str) -> list[Call]:
+def trace_calls(folder: Path, setting: str) -> list[Call]:
     """What the program asked of the operating system."""
     if STRACE is None:
         pytest.skip("NOT PROVED HERE: strace is missing, so nothing was seen of what reaches the disk")
@@ -96,12 +96,12 @@ def answers(found: list[Call]) -> Iterator[tuple[str, bool]]:
 
 
 def test_a_completed_sync_lies_between_a_request_and_its_answer(tmp_path: Path) -> None:
-    found = dict(answers(traced(tmp_path, "FULL")))
+    found = dict(answers(trace_calls(tmp_path, "FULL")))
     assert len(found) == 40
     assert all(found.values())
 
 
 def test_a_store_that_does_not_sync_would_be_seen(tmp_path: Path) -> None:
-    found = dict(answers(traced(tmp_path, "OFF")))
+    found = dict(answers(trace_calls(tmp_path, "OFF")))
     assert len(found) == 40
     assert not any(found.values())

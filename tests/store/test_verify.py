@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.model.alias import AliasTarget
 from scout.model.conversation import Member
 from scout.model.events.event_types import ALL
@@ -16,12 +16,12 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import verify
-from scout.store.ledger import append, events_after, last_seq
+from scout.store.ledger import append, read_events, read_last_seq
 from scout.store.migrate import migrate
 from scout.store.table import TABLES
 from tests.model.generate import records
 from tests.policy.fleets import agent, alias, endpoint, session
-from tests.store.facts import known, said
+from tests.store.facts import append_records, post_message
 
 
 @pytest.fixture
@@ -32,30 +32,30 @@ def store(tmp_path: Path):
     connection.close()
 
 
-def path_of(connection: sqlite3.Connection) -> Path:
+def find_path(connection: sqlite3.Connection) -> Path:
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
 def ident(kind: str, name: str) -> str:
-    return derived(kind, name)
+    return derive_id(kind, name)
 
 
 def fill(connection: sqlite3.Connection) -> None:
     one = agent("arc", id=ident("agt", "arc"))
-    known(
+    append_records(
         connection,
         one,
         endpoint(one, "codex", "gpt-5.5", id=ident("ept", "e")),
         session(one, ident("ses", "s"), native_ids={"thread": "0f"}),
         alias("huddy", AliasTarget(agent_id=one.id), id=ident("als", "a")),
     )
-    said("hello")(connection)
+    post_message("hello")(connection)
 
 
 @pytest.mark.rows("R2.3-28")
 def test_a_true_store_is_clean(store: sqlite3.Connection) -> None:
     fill(store)
-    report = verify(path_of(store))
+    report = verify(find_path(store))
     assert report.clean
     assert report.events == 5
     assert report.rows > 5
@@ -63,13 +63,13 @@ def test_a_true_store_is_clean(store: sqlite3.Connection) -> None:
 
 def test_a_store_in_use_is_seen_at_one_moment(store: sqlite3.Connection) -> None:
     fill(store)
-    path, done = path_of(store), threading.Event()
+    path, done = find_path(store), threading.Event()
     writer = connect(path)
 
     def write() -> None:
         while not done.is_set():
             writer.execute("BEGIN")
-            said("more")(writer)
+            post_message("more")(writer)
             writer.execute("COMMIT")
 
     thread = threading.Thread(target=write)
@@ -85,7 +85,7 @@ def test_a_store_in_use_is_seen_at_one_moment(store: sqlite3.Connection) -> None
 
 
 def test_an_empty_store_is_clean(store: sqlite3.Connection) -> None:
-    assert verify(path_of(store)).clean
+    assert verify(find_path(store)).clean
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_row_that_the_log_does_not_explain_is_shown(
 ) -> None:
     fill(store)
     store.execute(damage)
-    report = verify(path_of(store))
+    report = verify(find_path(store))
     assert not report.clean
     first = report.differences[0]
     assert first.table == table
@@ -116,13 +116,13 @@ def test_a_gap_in_the_log_is_shown(store: sqlite3.Connection) -> None:
     fill(store)
     store.execute("DROP TRIGGER events_stay")
     store.execute("DELETE FROM events WHERE seq = 3")
-    assert verify(path_of(store)).gaps == (2,)
+    assert verify(find_path(store)).gaps == (2,)
 
 
 def test_volatile_fields_may_change_without_an_event(store: sqlite3.Connection) -> None:
     fill(store)
     store.execute("UPDATE endpoints SET last_seen = 5, data = CAST(json_set(data, '$.lastSeen', 5) AS BLOB)")
-    assert verify(path_of(store)).clean
+    assert verify(find_path(store)).clean
 
 
 @pytest.mark.rows("R2.1-36")
@@ -145,7 +145,7 @@ def test_every_fact_is_stored_and_read_back_the_same(
     store.execute("BEGIN")
     try:
         append(store, event)
-        assert list(events_after(store, event.seq - 1, 1)) == [event]
-        assert last_seq(store) == event.seq
+        assert list(read_events(store, event.seq - 1, 1)) == [event]
+        assert read_last_seq(store) == event.seq
     finally:
         store.execute("ROLLBACK")

@@ -11,8 +11,8 @@ import pytest
 from scout.base.refusal import BadRequest, Refused
 from scout.model.problems.request import StoreFull
 from scout.store.database import Database, connect
-from scout.store.ledger import last_seq
-from tests.store.facts import said
+from scout.store.ledger import read_last_seq
+from tests.store.facts import post_message
 
 
 def texts(path: Path) -> list[str]:
@@ -43,9 +43,9 @@ def path(tmp_path: Path) -> Path:
 
 def test_an_answer_means_on_disk(path: Path) -> None:
     async def story(database: Database) -> None:
-        assert await database.write(said("one")) == 1
+        assert await database.write(post_message("one")) == 1
         assert texts(path) == ["one"]
-        assert await database.write(said("two")) == 2
+        assert await database.write(post_message("two")) == 2
         assert texts(path) == ["one", "two"]
 
     play(path, story)
@@ -55,7 +55,7 @@ def test_requests_that_wait_together_share_a_commit(path: Path) -> None:
     async def story(database: Database) -> None:
         commits: list[str] = []
         database.trace(lambda statement: commits.append(statement) if statement == "COMMIT" else None)
-        numbers = await asyncio.gather(*(database.write(said(f"m{number}")) for number in range(50)))
+        numbers = await asyncio.gather(*(database.write(post_message(f"m{number}")) for number in range(50)))
         assert sorted(numbers) == list(range(1, 51))
         assert len(commits) < 10
 
@@ -68,17 +68,23 @@ def refuse(connection: sqlite3.Connection) -> None:
 
 
 def write_and_refuse(connection: sqlite3.Connection) -> None:
-    said("half")(connection)
+    post_message("half")(connection)
     raise Refused(BadRequest(problem="no"))
 
 
 @pytest.mark.parametrize("bad", [refuse, write_and_refuse])
 def test_a_request_that_fails_spoils_no_other(path: Path, bad: Callable[[sqlite3.Connection], None]) -> None:
     async def story(database: Database) -> None:
-        works: list[Callable[[sqlite3.Connection], Any]] = [said("a"), bad, said("b"), bad, said("c")]
+        works: list[Callable[[sqlite3.Connection], Any]] = [
+            post_message("a"),
+            bad,
+            post_message("b"),
+            bad,
+            post_message("c"),
+        ]
         answers = await asyncio.gather(*(database.write(work) for work in works), return_exceptions=True)
         assert [type(answer) for answer in answers] == [int, Refused, int, Refused, int]
-        assert await database.read(last_seq) == 3
+        assert await database.read(read_last_seq) == 3
 
     play(path, story)
     assert texts(path) == ["a", "b", "c"]
@@ -90,7 +96,7 @@ def test_a_fault_of_ours_is_raised_to_its_caller_alone(path: Path) -> None:
 
     async def story(database: Database) -> None:
         answers = await asyncio.gather(
-            database.write(fault), database.write(said("x")), return_exceptions=True
+            database.write(fault), database.write(post_message("x")), return_exceptions=True
         )
         assert isinstance(answers[0], sqlite3.OperationalError)
         assert answers[1] == 1
@@ -100,8 +106,8 @@ def test_a_fault_of_ours_is_raised_to_its_caller_alone(path: Path) -> None:
 
 def test_a_caller_that_went_away_does_not_stop_the_others(path: Path) -> None:
     async def story(database: Database) -> None:
-        leaving = asyncio.create_task(database.write(said("left")))
-        staying = asyncio.create_task(database.write(said("stayed")))
+        leaving = asyncio.create_task(database.write(post_message("left")))
+        staying = asyncio.create_task(database.write(post_message("stayed")))
         await asyncio.sleep(0)
         leaving.cancel()
         assert await staying == 2
@@ -114,17 +120,17 @@ def test_a_caller_that_went_away_does_not_stop_the_others(path: Path) -> None:
 
 def test_a_full_disk_is_refused_and_reading_goes_on(path: Path) -> None:
     async def story(database: Database) -> None:
-        await database.write(said("kept"))
+        await database.write(post_message("kept"))
         await database.write(lambda connection: connection.execute("PRAGMA max_page_count = 1").fetchone())
         with pytest.raises(Refused) as caught:
-            await database.write(said("x" * 2_000_000))
+            await database.write(post_message("x" * 2_000_000))
         assert isinstance(caught.value.diagnostic, StoreFull)
         assert caught.value.diagnostic.path == str(path)
-        assert await database.read(last_seq) == 1
+        assert await database.read(read_last_seq) == 1
         await database.write(
             lambda connection: connection.execute("PRAGMA max_page_count = 99999").fetchone()
         )
-        assert await database.write(said("again")) == 2
+        assert await database.write(post_message("again")) == 2
 
     play(path, story)
     assert texts(path) == ["again", "kept"]
@@ -132,18 +138,18 @@ def test_a_full_disk_is_refused_and_reading_goes_on(path: Path) -> None:
 
 def test_readers_see_what_is_committed_while_a_write_is_under_way(path: Path) -> None:
     async def story(database: Database) -> None:
-        await database.write(said("one"))
+        await database.write(post_message("one"))
         seen: list[int] = []
 
         def slow(connection: sqlite3.Connection) -> None:
-            said("two")(connection)
+            post_message("two")(connection)
             other = connect(path, readonly=True)
-            seen.append(last_seq(other))
+            seen.append(read_last_seq(other))
             other.close()
 
         await database.write(slow)
         assert seen == [1]
-        assert await database.read(last_seq) == 2
+        assert await database.read(read_last_seq) == 2
 
     play(path, story)
 
@@ -151,7 +157,7 @@ def test_readers_see_what_is_committed_while_a_write_is_under_way(path: Path) ->
 def test_a_reader_cannot_write(path: Path) -> None:
     async def story(database: Database) -> None:
         with pytest.raises(sqlite3.OperationalError):
-            await database.read(said("no"))
+            await database.read(post_message("no"))
 
     play(path, story)
 
@@ -163,7 +169,7 @@ def test_the_file_is_its_owners_alone(path: Path) -> None:
         assert all(file.stat().st_mode & 0o077 == 0 for file in path.parent.iterdir())
 
     async def story(database: Database) -> None:
-        await database.write(said("x"))
+        await database.write(post_message("x"))
         check()
 
     play(path, story)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scout.base.refusal import code_of as code_of_class
+from scout.base.refusal import get_code as code_of_class
 from scout.model.problems.diagnostics import ALL
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon
 from tests.tree.repositories import git
 
-__all__ = ["ABSENT", "CODES", "SCENES", "Scene", "Stage", "code_of", "tries"]
+__all__ = ["ABSENT", "CODES", "SCENES", "Scene", "Stage", "read_code", "tries"]
 
 CODES = [code_of_class(one) for one in ALL]
 
@@ -505,7 +505,7 @@ def tries(stderr: str) -> list[str]:
     return [line.split("  # ")[0] for line in lines]
 
 
-def code_of(stderr: str) -> str:
+def read_code(stderr: str) -> str:
     """The code of the refusal that a command ended with."""
     heads = [line.partition(": ")[0] for line in stderr.splitlines()]
     return next((head for head in heads if head in CODES), "")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon
-from tests.stories.refusals import Stage, code_of, tries
+from tests.stories.refusals import Stage, read_code, tries
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -75,7 +75,7 @@ def test_the_callers_command_is_repeated_with_an_address_that_works(
     stage: Stage, command: str, given: str, code: str, meant: str
 ) -> None:
     refused = stage.shell.type(*shlex.split(command.format(given)))
-    assert code_of(refused.stderr) == code, refused.stderr
+    assert read_code(refused.stderr) == code, refused.stderr
     assert meant in refused.stderr
     first = tries(refused.stderr)[0]
     assert sorted(shlex.split(first)) == sorted(["scout", *shlex.split(command.format(meant))]), first
@@ -92,11 +92,11 @@ def test_the_callers_command_is_repeated_with_a_harness(stage: Stage, command: s
         stage.endpoint("both", harness)
     stage.do("alias", "set", "pair", "@both")
     refused = stage.shell.type(*shlex.split(command.format(given)))
-    assert code_of(refused.stderr) == "ambiguous_endpoint", refused.stderr
+    assert read_code(refused.stderr) == "ambiguous_endpoint", refused.stderr
     first, second = tries(refused.stderr)[:2]
     verb = command.partition(" ")[0]
     assert first.startswith(f"scout {verb} "), first
     assert "claude" in first
     assert "codex" in second
     again = stage.shell.type(*shlex.split(first)[1:])
-    assert code_of(again.stderr) != "ambiguous_endpoint", again.stderr
+    assert read_code(again.stderr) != "ambiguous_endpoint", again.stderr

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from scout.protocol.operations import OPERATIONS
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon, daemon
-from tests.stories.refusals import code_of, tries
+from tests.stories.refusals import read_code, tries
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def test_a_text_that_is_too_long_is_attached_instead() -> None:
 
         for flag in (["--file", "long text.txt"], ["--file=long text.txt"]):
             refused = shell.type("send", "@bob", *flag, cwd=None)
-            assert code_of(refused.stderr) == "too_large"
+            assert read_code(refused.stderr) == "too_large"
             (offered,) = tries(refused.stderr)
             shell.say(*shlex.split(offered)[1:], cwd=None)
             (latest, *_) = shell.data("inbox", "--as", "@bob", "--all")["items"]

@@ -85,7 +85,7 @@ def ident(text: str, prefix: str) -> str:
     return found[0]
 
 
-def filled(agent: Agent, command: str) -> str:
+def fill_command(agent: Agent, command: str) -> str:
     """The command as an agent would type it: each word in capitals stands for something at hand."""
     make = {
         "ADDRESS": lambda: "@hudson",
@@ -129,7 +129,7 @@ def test_every_command_of_the_contract_works_as_taught(shell: Shell, role: str) 
     assert {*own} <= {*taught}
     # `scout reply` ends the flight, so it is the last.
     for call in sorted(dict.fromkeys(taught), key=lambda one: "reply" in one):
-        command = filled(agent, call)
+        command = fill_command(agent, call)
         process = agent.begin(command)
         if call.startswith("scout need"):
             answer_the_agent(shell)

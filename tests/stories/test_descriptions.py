@@ -9,7 +9,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.cli.running import Shell, a_shell, start_daemon, typed
+from tests.cli.running import Shell, a_shell, start_daemon, type_in_terminal
 from tests.daemon.daemons import Daemon
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -29,7 +29,7 @@ def shell() -> Generator[Shell]:
 
 
 def test_a_person_finds_an_agent_by_its_description(shell: Shell) -> None:
-    _, screen = typed(shell, "who", COLUMNS="80", LINES="24")
+    _, screen = type_in_terminal(shell, "who", COLUMNS="80", LINES="24")
     lines = [line.rstrip() for line in screen.splitlines()]
     assert "ABOUT" in lines[0]
     assert any("@ledger" in line and "Knows the billing" in line for line in lines)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 KIB = 1024
 
 
-def runs_of(shell: Shell) -> set[str]:
+def list_runs(shell: Shell) -> set[str]:
     """The folders of the runs that are still there, by the ids of their deliveries."""
     return {path.parent.name for path in (shell.home / "sessions").glob("*/*/pid")}
 
@@ -33,13 +33,13 @@ def test_the_oldest_ended_runs_are_removed_and_a_live_one_stays() -> None:
         writer(shell, "slow", f"while [ ! -e {shell.folder}/go ]; do sleep 0.05; done; echo done")
         live = shell.data("ask", "@slow", "work", "--no-wait")["flightId"]
         eventually(lambda: shell.data("flight", "get", live)["state"] == "running", 30)
-        running = runs_of(shell)
+        running = list_runs(shell)
         writer(shell, "loud", "head -c 120000 /dev/zero | tr \\\\0 x; echo said >&2")
         flights = [ask(shell, "@loud") for _ in range(5)]
 
         # Five runs of 120 kB do not fit into 400 KiB: the oldest go, the newest and the one that runs stay.
-        eventually(lambda: len(runs_of(shell)) <= 4, 30)
-        assert running <= runs_of(shell)
+        eventually(lambda: len(list_runs(shell)) <= 4, 30)
+        assert running <= list_runs(shell)
         first, last = (shell.data("flight", "get", one) for one in (flights[0], flights[-1]))
         assert first["output"].startswith("xxx")  # the answer is in the store, and stays
         told = shell.say("session", "tail", last["sessionId"])
@@ -56,7 +56,7 @@ def test_a_session_whose_runs_are_all_removed_says_so() -> None:
     with a_shell() as shell, daemon(shell.home, SCOUT_LIMITS_RUN_OUTPUT_TOTAL="1"):
         writer(shell, "short", "echo hello")
         session = shell.data("flight", "get", ask(shell, "@short"))["sessionId"]
-        eventually(lambda: not runs_of(shell), 30)
+        eventually(lambda: not list_runs(shell), 30)
         removed = "The output of 1 earlier run was removed to stay within limits.runOutputTotal."
         assert removed in shell.say("session", "tail", session)
         assert removed in shell.say("session", "inspect", session)
@@ -82,11 +82,11 @@ def test_a_run_that_writes_too_much_is_stopped() -> None:
     with a_shell() as shell, daemon(shell.home, SCOUT_LIMITS_RUN_OUTPUT=str(64 * KIB)):
         writer(shell, "flood", "while true; do echo flood; done")
         flight = shell.data("ask", "@flood", "write", "--no-wait")["flightId"]
-        told = eventually(lambda: _failed(shell, flight), 30)
+        told = eventually(lambda: _get_failure(shell, flight), 30)
         assert "more than 65536 bytes" in told
 
 
-def _failed(shell: Shell, flight: str) -> str:
+def _get_failure(shell: Shell, flight: str) -> str:
     told = shell.data("flight", "get", flight)
     return str(told) if told["state"] == "failed" else ""
 

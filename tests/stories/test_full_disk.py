@@ -50,14 +50,14 @@ def test_a_full_disk_refuses_writes_and_loses_nothing() -> None:
         assert disk.type("send", "@slow", "one more").returncode == 9
 
         disk.make_room()
-        done = eventually(lambda: ended(disk.get("flight", "get", flight)), within=30)
+        done = eventually(lambda: get_ended(disk.get("flight", "get", flight)), within=30)
         assert (done["state"], done["output"].strip()) == ("completed", "the answer")
         disk.say("send", "@slow", "there is room again")
         disk.say("down")
         assert "clean" in disk.say("verify")
 
 
-def ended(flight: Any) -> Any:
+def get_ended(flight: Any) -> Any:
     return flight if flight["state"] in ("completed", "failed", "cancelled") else None
 
 

@@ -106,7 +106,7 @@ def test_a_card_of_an_agent_lasts_a_day_and_reaches_the_session_that_made_it(tmp
         assert (card["maxUses"], card["expiresAt"] is not None) == (1, True)
         assert scout.call("POST", "/v1/cards", {}).json["expiresAt"] is None  # a person's stays
         short = scout.call("POST", "/v1/cards", {"expiresIn": 0.01}, token=maker).json
-        late = eventually(lambda: refused(scout, short["id"]))
+        late = eventually(lambda: get_refusal(scout, short["id"]))
         assert late["code"] == "expired_card"
 
         session = scout.call("POST", "/v1/sessions", {"agent": "@maker", "harness": "echo"}).json
@@ -117,7 +117,7 @@ def test_a_card_of_an_agent_lasts_a_day_and_reaches_the_session_that_made_it(tmp
         assert delivery["sessionId"] == session["id"]
 
 
-def refused(scout: Daemon, card: str) -> Any:
+def get_refusal(scout: Daemon, card: str) -> Any:
     reply = scout.call("POST", "/v1/messages", {"to": card, "body": "hello"})
     return reply.json if reply.status == 410 else None
 

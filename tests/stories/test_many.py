@@ -57,15 +57,15 @@ def over_mcp(url: str, token: str, tool: str, **arguments: Any) -> Any:
     return asyncio.run(call())
 
 
-def registered(me: Shell, name: str) -> str:
+def register(me: Shell, name: str) -> str:
     return str(me.data("agent", "register", name)["token"])
 
 
 @pytest.mark.rows("R4.3-5")
 def test_what_is_said_to_many_is_unread_for_each_of_them(me: Shell) -> None:
     url = me.data("status")["url"]
-    program = Puller(url, registered(me, "puller"))
-    client = registered(me, "client")
+    program = Puller(url, register(me, "puller"))
+    client = register(me, "client")
 
     assert "sent" in me.say("send", "--broadcast", "main is frozen until noon")
     (item,) = program.get("/v1/inbox")["items"]
@@ -74,7 +74,7 @@ def test_what_is_said_to_many_is_unread_for_each_of_them(me: Shell) -> None:
     assert program.get("/v1/brief")["unread"] == program.get("/v1/now")["unread"] == 1
     (seen,) = over_mcp(url, client, "messages_inbox")["items"]
     assert seen["body"] == "main is frozen until noon"
-    late = Puller(url, registered(me, "late"))
+    late = Puller(url, register(me, "late"))
     assert late.get("/v1/inbox")["items"] == []  # it was not there then
 
     (claimed,) = program.post("/v1/inbox/claim")["items"]
@@ -99,7 +99,7 @@ def test_what_is_said_to_many_is_unread_for_each_of_them(me: Shell) -> None:
 @pytest.mark.rows("R4.1-13")
 def test_a_persons_inbox_is_a_mailbox(me: Shell) -> None:
     url = me.data("status")["url"]
-    arc = Puller(url, registered(me, "arc"))
+    arc = Puller(url, register(me, "arc"))
     assert me.data("now")["agents"] == len(me.data("who")["items"]) == 1
     sent = me.data("send", "@arc", "is the parser done?")
     arc.post("/v1/replies", inReplyTo=sent["messageId"], body="yes, since noon")
@@ -128,7 +128,7 @@ def test_a_persons_inbox_is_a_mailbox(me: Shell) -> None:
 @pytest.mark.rows("R2.2-61")
 def test_a_reply_after_the_end_is_not_lost(me: Shell) -> None:
     url = me.data("status")["url"]
-    slow = Puller(url, registered(me, "slow"))
+    slow = Puller(url, register(me, "slow"))
     asked = me.data("ask", "@slow", "--no-wait", "--if-unreachable", "queue", "how many files?")
     me.say("flight", "cancel", asked["flightId"])
     slow.post("/v1/replies", inReplyTo=asked["flightId"], body="there are 12")

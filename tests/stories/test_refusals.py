@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon, eventually
-from tests.stories.refusals import ABSENT, CODES, SCENES, Stage, code_of, tries
+from tests.stories.refusals import ABSENT, CODES, SCENES, Stage, read_code, tries
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -45,7 +45,7 @@ def test_a_refusal_is_the_same_everywhere_and_what_it_offers_can_be_pasted(stage
 
     # A person types it,
     refused = stage.shell.type(*words, cwd=None, stdin="", within=60, **environ)
-    assert code_of(refused.stderr) == code, (words, refused.stdout, refused.stderr)
+    assert read_code(refused.stderr) == code, (words, refused.stdout, refused.stderr)
     # a program posts it,
     if scene.http is not None:
         method, path, body = scene.http(stage)
@@ -92,7 +92,7 @@ def paste(stage: Stage, line: str, environ: dict[str, str]) -> tuple[str, str]:
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
         return "", out + err
-    refused = code_of(err)
+    refused = read_code(err)
     assert process.returncode == 0 or refused or line == "scout doctor", (line, out, err)
     return refused, out + err
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.running import Shell, a_shell, start_daemon
 from tests.daemon.daemons import Daemon
-from tests.stories.refusals import code_of, tries
+from tests.stories.refusals import read_code, tries
 
 pytestmark = pytest.mark.slow
 
@@ -140,7 +140,7 @@ def test_a_misspelt_word_is_corrected_in_the_callers_command(shell: Shell, typed
     assert refused.returncode != 0
     assert tries(refused.stderr)[0] == offered, refused.stderr
     again = shell.type(*shlex.split(offered)[1:])
-    assert code_of(again.stderr) != "bad_request", again.stderr
+    assert read_code(again.stderr) != "bad_request", again.stderr
     assert "there is no harness" not in again.stderr
 
 

@@ -24,13 +24,13 @@ def me() -> Generator[Shell]:
         yield shell
 
 
-def shown(me: Shell, name: str = "@upper") -> dict[str, Any]:
+def show_agent(me: Shell, name: str = "@upper") -> dict[str, Any]:
     return me.data("show", name)
 
 
 def fall_asleep(me: Shell, name: str = "@upper") -> dict[str, Any]:
-    eventually(lambda: shown(me, name)["lifecycle"] == "sleeping", 30)
-    return shown(me, name)
+    eventually(lambda: show_agent(me, name)["lifecycle"] == "sleeping", 30)
+    return show_agent(me, name)
 
 
 @pytest.mark.rows("R2.2-9", "R2.3-8")
@@ -92,13 +92,13 @@ def test_a_task_ends_when_it_is_done_and_a_retired_agents_session_ends_with_it(m
     assert scout.call("POST", "/v1/messages", made).status == 201
     asked = me.data("ask", task, "do this")
     assert asked["output"].startswith("do this")
-    eventually(lambda: shown(me, task)["lifecycle"] == "retired", 30)
-    assert {one["state"] for one in shown(me, task)["sessions"]} == {"ended"}
+    eventually(lambda: show_agent(me, task)["lifecycle"] == "retired", 30)
+    assert {one["state"] for one in show_agent(me, task)["sessions"]} == {"ended"}
     assert me.data("flight", "get", asked["flightId"])["output"] == asked["output"]
     assert scout.call("POST", "/v1/asks", {"to": task, "body": "more"}).json["code"] == "retired_target"
 
     me.say("agent", "register", "hand", "--harness", "echo", "--wake-policy", "keep_warm")
-    eventually(lambda: shown(me, "@hand")["status"] == "online", 30)
+    eventually(lambda: show_agent(me, "@hand")["status"] == "online", 30)
     me.say("agent", "retire", "@hand")
-    assert {one["state"] for one in shown(me, "@hand")["sessions"]} == {"ended"}
+    assert {one["state"] for one in show_agent(me, "@hand")["sessions"]} == {"ended"}
     assert me.data("session", "list", "--live")["items"] == []

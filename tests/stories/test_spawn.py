@@ -19,7 +19,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.cli.running import Shell, a_shell, start_daemon, typed
+from tests.cli.running import Shell, a_shell, start_daemon, type_in_terminal
 from tests.daemon.daemons import Daemon, eventually
 from tests.stories.spawning import branches, project, trees_of
 from tests.tree.repositories import commit, git, head
@@ -143,7 +143,7 @@ def test_a_terminal_shows_one_picture_and_ctrl_c_leaves_the_work_running(me: She
     wish = {"definitionId": "arc", "projectRoot": str(arc), "command": SLOW}
     assert daemon_of(me).call("POST", "/v1/agents", wish).status == 201
     words = ("spawn", "api", "ui", "--project", str(arc), "--task", "Take your time.")
-    code, shown = typed(me, *words, until="\x1b[2A", COLUMNS="100")
+    code, shown = type_in_terminal(me, *words, until="\x1b[2A", COLUMNS="100")
     assert code == 130, shown
     assert "running" in shown
     assert "@arc.api" in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Shell, a_shell, typed
+from tests.cli.running import Shell, a_shell, type_in_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def test_a_folder_that_is_not_allowed_yet_is_asked_for_and_the_command_is_done(f
     ask = ("ask", "@outer", "hello there")
     refused = fresh.type(*ask)
     assert "directory_not_allowed" in refused.stderr  # a script is refused
-    code, shown = typed(fresh, "config", "roots")
+    code, shown = type_in_terminal(fresh, "config", "roots")
     assert str(outside) not in shown
     code, shown = _answer(fresh, "y\n", *ask)
     assert (code, "Allow it? [y/N]" in shown, "hello there" in shown) == (0, True, True)

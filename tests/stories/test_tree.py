@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import typed
+from tests.cli.running import type_in_terminal
 from tests.daemon.daemons import eventually
 from tests.stories.families import Family, a_family, git, make_repository
 
@@ -426,7 +426,7 @@ def test_a_dead_pane_is_found_and_its_session_ended(family: Family) -> None:
 
 def test_the_tree_is_shown_on_a_terminal(family: Family) -> None:
     family.spawn("auth")
-    code, shown = typed(family.shell, "tree", "--all", COLUMNS="80")
+    code, shown = type_in_terminal(family.shell, "tree", "--all", COLUMNS="80")
     assert code == 0
     assert "@hudson.auth" in shown
     assert "\x1b[" in shown

@@ -18,7 +18,7 @@ def me() -> Generator[Shell]:
         yield shell
 
 
-def suggested(refusal: str) -> list[list[str]]:
+def list_suggested(refusal: str) -> list[list[str]]:
     """The words of each command that a refusal offers."""
     lines = [line for line in refusal.splitlines() if line.startswith("try: scout ")]
     return [shlex.split(line.removeprefix("try: scout "), comments=True) for line in lines]
@@ -39,7 +39,7 @@ def test_a_harness_that_is_named_is_started_beside_the_other(me: Shell) -> None:
 
     unclear = me.type("ask", "@both", "which one?")
     assert "can be reached through echo or command; choose one" in unclear.stderr
-    assert me.say(*suggested(unclear.stderr)[0]).strip() in ("which one?", "WHICH ONE?")
+    assert me.say(*list_suggested(unclear.stderr)[0]).strip() in ("which one?", "WHICH ONE?")
 
     assert "sent" in me.say("send", "@both", "for your information")
     me.say("inbox", "--as", "@both")
@@ -54,7 +54,7 @@ def test_a_harness_that_is_not_there_is_said_with_the_nearest(me: Shell) -> None
     me.say("ask", "@one", "hello")
     wrong = me.type("ask", "@one", "--harness", "ecko", "hello again")
     assert "harness_unavailable" in wrong.stderr
-    nearest, look = suggested(wrong.stderr)
+    nearest, look = list_suggested(wrong.stderr)
     assert look == ["runtimes"]
     assert me.say(*nearest).strip() == "hello again"
 

@@ -13,7 +13,7 @@ from tests.surface.site import Agent, Site, git
 pytestmark = pytest.mark.slow
 
 
-def made_at(site: Site, path: str, **config: Any) -> Any:
+def make_at(site: Site, path: str, **config: Any) -> Any:
     """The agent at a path, made by the first message to it."""
     site.post("/v1/messages", to=path, body="hello", create=config)
     return site.show(path)
@@ -78,7 +78,7 @@ KINDS = [
 @pytest.mark.rows("R1.4-1", "R1.4-3", "R1.4-4", "R1.4-5", "R1.4-6", "R1.4-8", "R1.4-9", "R1.4-10", "R1.4-30")
 def test_a_path_gives_kind_owner_model_role_and_label(site: Site) -> None:
     for row, path, owner, kind, role, label in KINDS:
-        shown = made_at(site, path)
+        shown = make_at(site, path)
         assert (shown["owner"], shown["kind"]) == (owner, kind), row
         assert (shown["modelRole"], shown["label"]) == (role, label), row
         above = next(
@@ -101,7 +101,7 @@ def test_scouts_own_parts_belong_to_nobody(site: Site) -> None:
 
 @pytest.mark.rows("R1.1-47")
 def test_an_alias_may_name_an_agent_without_a_handle(site: Site) -> None:
-    made = made_at(site, "/me/cron/weekly")
+    made = make_at(site, "/me/cron/weekly")
     site.post("/v1/aliases", name="weekly", target="/me/cron/weekly")
     assert site.resolve("@weekly")["agentId"] == made["id"]
 
@@ -310,10 +310,10 @@ def test_children_are_numbered_without_gaps_and_never_again(site: Site) -> None:
     made = site.agent("mother")
     for number in range(3):
         path = f"{made.path}/sub/{number}"
-        assert made_at(site, path)["path"] == path
+        assert make_at(site, path)["path"] == path
     told = site.refused("POST", "/v1/messages", to=f"{made.path}/sub/7", body="x", create={})
     assert f"{made.path}/sub/3" in told["message"]
     site.post(f"/v1/agents/{made.path.replace('/', '%2F')}%2Fsub%2F2/retire")
     assert site.show(made.path)["nextSubIndex"] == 3  # never goes back
-    assert made_at(site, f"{made.path}/search/0")["path"] == f"{made.path}/search/0"
+    assert make_at(site, f"{made.path}/search/0")["path"] == f"{made.path}/search/0"
     assert [site.show(made.path)[key] for key in ("nextSubIndex", "nextSearchIndex")] == [3, 1]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 # -- flights ----------------------------------------------------------------------------------------
 
 
-def asked(site: Site, target: Agent, **more: Any) -> str:
+def make_ask(site: Site, target: Agent, **more: Any) -> str:
     """A flight to an agent that pulls."""
     return str(site.ask(target.address, **more)["flightId"])
 
@@ -41,7 +41,7 @@ BODIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(("row", "moves", "after"), FLIGHTS)
 def test_a_flights_moves(site: Site, row: str, moves: Any, after: str) -> None:
     agent = site.puller("mover-" + "-".join(move for move, _ in moves))
-    flight = asked(site, agent)
+    flight = make_ask(site, agent)
     assert site.flight(flight)["state"] == "queued"
     for move, state in moves:
         found = agent.post(f"/v1/flights/{flight}/{move}", **BODIES.get(move, {}))
@@ -59,7 +59,7 @@ def test_a_flights_moves(site: Site, row: str, moves: Any, after: str) -> None:
 @pytest.mark.rows("R2.2-14", "R2.2-57", "R3.5-26")
 def test_only_the_target_completes_a_flight_and_a_queued_one_is_started_first(site: Site) -> None:
     agent, other = site.puller("complete-me"), site.puller("meddler")
-    flight = asked(site, agent)
+    flight = make_ask(site, agent)
     for stranger in (other.token, ""):  # not even the operator
         told = site.refused("POST", f"/v1/flights/{flight}/complete", token=stranger, output="x")
         assert told["code"] in ("forbidden", "not_owner", "not_found")
@@ -74,7 +74,7 @@ def test_only_the_target_completes_a_flight_and_a_queued_one_is_started_first(si
 @pytest.mark.parametrize("output", ["", "  \n "])
 def test_no_words_are_no_reply(site: Site, output: str) -> None:
     agent = site.puller(f"wordless{len(output)}")
-    flight = asked(site, agent)
+    flight = make_ask(site, agent)
     agent.post(f"/v1/flights/{flight}/start")
     found = agent.post(f"/v1/flights/{flight}/complete", output=output)
     assert (found["state"], found["error"]["code"]) == ("failed", "empty_reply")
@@ -115,7 +115,7 @@ def test_a_flight_follows_its_delivery(site: Site) -> None:
 
     # A finished flight takes its open delivery with it.
     agent = site.puller("unfollowed")
-    open_ = asked(site, agent)
+    open_ = make_ask(site, agent)
     site.post(f"/v1/flights/{open_}/cancel")
     (delivery,) = agent.get("/v1/deliveries")["items"]
     assert delivery["state"] == "cancelled"
@@ -155,7 +155,7 @@ def test_a_flight_is_completed_by_the_first_of_three(site: Site) -> None:
     assert (message["conversationId"], message["sender"]) == (by_reply["conversationId"], agent.id)
     assert message["inReplyTo"] == by_reply["messageId"]
 
-    by_move = asked(site, agent)
+    by_move = make_ask(site, agent)
     agent.post(f"/v1/flights/{by_move}/start")
     agent.post(f"/v1/flights/{by_move}/complete", output="done")
     agent.post("/v1/replies", body="later", inReplyTo=by_move)

@@ -235,7 +235,7 @@ def test_an_alias_never_shadows_and_a_broken_one_says_how_it_is_repaired(site: S
 # -- mentions ---------------------------------------------------------------------------------------
 
 
-def posted(site: Site, sent: Any) -> Any:
+def get_message(site: Site, sent: Any) -> Any:
     return site.get(f"/v1/messages/{sent['messageId']}")
 
 
@@ -247,7 +247,7 @@ def test_a_leading_mention_routes_and_any_other_is_a_hint(site: Site) -> None:
     body = "  @men-one, please look at what @men-two did, not at `@code`.\n"
     sent = site.post("/v1/messages", channel="men", body=body.lstrip())
     assert [one_["target"] for one_ in sent["deliveries"]] == [one.id]
-    shown = posted(site, sent)
+    shown = get_message(site, sent)
     assert shown["body"] == body.lstrip()
     assert shown["mentions"] == [one.record["canonical"], "@men-two"]
     assert site.get("/v1/deliveries", target="@men-two")["items"] == []  # a hint wakes nobody

@@ -41,7 +41,7 @@ def nudges(site: Site, about: str) -> list[Any]:
     return [event for event in site.log(family="collab.sweep.nudged") if about in str(event)]
 
 
-def told(agent: Agent, *words: str) -> list[str]:
+def list_told(agent: Agent, *words: str) -> list[str]:
     return [text for text in agent.texts() if all(word in text for word in words)]
 
 
@@ -84,9 +84,9 @@ def test_a_stale_item_nudges_the_holder_of_its_next_move(brisk: Site, state: str
     holder, other = (owner, third) if state == "working" else (third, owner)
     first = eventually(lambda: nudges(brisk, item) or None, 30)[0]
     assert holder.id in str(first["payload"])
-    assert told(holder, f"a form in {state}", "scout work")
+    assert list_told(holder, f"a form in {state}", "scout work")
     # One nudge in a period, to exactly one.
-    assert not told(other, f"a form in {state}", "stale")
+    assert not list_told(other, f"a form in {state}", "stale")
     times = [event["time"] for event in nudges(brisk, item)]
     assert len(times) == len({time[:19] for time in times})
     owner.post(f"/v1/work/{item}/cancel")

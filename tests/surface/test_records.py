@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 _ID = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
 
 
-def keys_of(answer: Any) -> set[str]:
+def list_keys(answer: Any) -> set[str]:
     """Every name in an answer, however deep; native ids aside."""
     values = [answer]
     names: set[str] = set()
@@ -64,7 +64,7 @@ def test_each_noun_has_its_prefix_and_wire_names_are_camel_case(site: Site) -> N
     }
     assert all(_ID.fullmatch(one) and one.startswith(f"{prefix}_") for prefix, one in ids.items()), ids
     answers = [asked, shown, question, card, need, grant, token, delivery, usage, node, alias]
-    names = {name for one in answers for name in keys_of(one)}
+    names = {name for one in answers for name in list_keys(one)}
     assert {name for name in names if not re.fullmatch(r"[a-z][a-zA-Z0-9]*", name)} == set()
     # Times have exactly three decimals and are UTC.
     times = [value for one in answers for key, value in one.items() if key.endswith("At") and value]
@@ -146,7 +146,7 @@ def test_a_delivery_has_one_target_an_origin_and_a_lease(site: Site) -> None:
     # A program's delivery is leased by the broker's dispatcher.
     site.agent("carried", command=["sh", "-c", "cat >/dev/null; sleep 5; echo done"])
     asked = site.ask("@carried")
-    events = eventually(lambda: _leased(site, asked["flightId"]), 20)
+    events = eventually(lambda: _list_leased(site, asked["flightId"]), 20)
     assert events[0]["payload"]["record"]["leasedBy"] not in (None, puller.id)
     assert "agt_" not in str(events[0]["payload"]["record"]["leasedBy"])
     site.post(f"/v1/flights/{asked['flightId']}/cancel")
@@ -157,7 +157,7 @@ def _seconds(text: str) -> float:
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def _leased(site: Site, flight: str) -> list[Any]:
+def _list_leased(site: Site, flight: str) -> list[Any]:
     events = site.log(family="collab.delivery.leased")
     return [event for event in events if event["payload"]["record"]["flightId"] == flight]
 
@@ -247,11 +247,11 @@ def test_a_card_is_a_return_address_without_a_session(site: Site) -> None:
     revoked = made.post("/v1/cards", maxUses=5)
     assert made.post(f"/v1/cards/{revoked['id']}/revoke")["state"] == "revoked"
     short = made.post("/v1/cards", expiresIn=0.2, maxUses=100000)
-    told = eventually(lambda: _expired(site, short["id"]), 20)
+    told = eventually(lambda: _get_expired(site, short["id"]), 20)
     assert (told["code"], told["state"]) == ("expired_card", "expired")
 
 
-def _expired(site: Site, card: str) -> Any:
+def _get_expired(site: Site, card: str) -> Any:
     status, answer = site.call("POST", "/v1/messages", to=card, body="late")
     return answer if status >= 400 else None
 

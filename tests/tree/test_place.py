@@ -27,7 +27,7 @@ def locate(top: Path, directory: Path | str, base: str | None = None) -> Surroun
     return disk(top).locate(str(directory), base)
 
 
-def refused(top: Path, directory: Path | str, base: str | None = None) -> BadRequest:
+def expect_refusal(top: Path, directory: Path | str, base: str | None = None) -> BadRequest:
     with pytest.raises(Refused) as caught:
         locate(top, directory, base)
     problem = caught.value.diagnostic
@@ -92,13 +92,13 @@ def test_a_project_file_gives_a_name_and_preferences_only(top: Path) -> None:
     "text", ["name =", "name = 3", "name = '日本'", "harness = ['x']", "# " + "x" * 70_000]
 )
 def test_a_malformed_project_file_is_refused(top: Path, text: str) -> None:
-    assert ".scout/project.toml" in refused(top, project_file(top / "one", text)).message
+    assert ".scout/project.toml" in expect_refusal(top, project_file(top / "one", text)).message
 
 
 def test_a_project_file_that_is_no_file_is_refused(top: Path) -> None:
     (top / "one/.scout").mkdir(parents=True)
     os.mkfifo(top / "one/.scout/project.toml")
-    assert "no readable text file" in refused(top, top / "one").message
+    assert "not a readable text file" in expect_refusal(top, top / "one").message
 
 
 @pytest.mark.rows("R0-53", "R1.1-56", "R3.1-23")
@@ -121,13 +121,13 @@ def test_a_relative_path_is_relative_to_its_base(top: Path) -> None:
     (repo / "src").mkdir()
     for path in ("src", "./src/.", "../repo/src", str(repo / "src"), "~/repo/src"):
         assert locate(top, path, str(repo)).project_root == str(repo)
-    assert "relative" in refused(top, "src").message
+    assert "relative" in expect_refusal(top, "src").message
 
 
 @pytest.mark.rows("R0-54")
 def test_the_root_home_and_temporary_roots_are_no_projects(top: Path) -> None:
     for path in ("/", top, top.parent, "~", top / ".."):
-        assert "is not a project" in refused(top, path).message
+        assert "is not a project" in expect_refusal(top, path).message
     real = Disk()
     for path in (*real.temporary, real.home, "/"):
         with pytest.raises(Refused, match="is not a project"):
@@ -228,11 +228,11 @@ def test_what_only_looks_like_a_repository_is_none(top: Path) -> None:
 def test_a_directory_that_is_not_there(top: Path) -> None:
     (top / "code/frontend").mkdir(parents=True)
     (top / "code/backend").mkdir()
-    problem = refused(top, top / "code/frontent/src")
+    problem = expect_refusal(top, top / "code/frontent/src")
     assert (problem.field, problem.candidates[0].address) == ("projectPath", str(top / "code/frontend"))
     assert problem.remedies[0].parameters["projectPath"] == str(top / "code/frontend")
     assert str(top / "code/frontent") in problem.message
-    far = refused(top, top / "zzzzzz")
+    far = expect_refusal(top, top / "zzzzzz")
     assert (far.candidates, far.remedies[0].parameters["projectPath"]) == ((), str(top))
     for one in (problem, far):
         assert [check_remedy(remedy) for remedy in one.remedies] == [[]]
@@ -242,25 +242,25 @@ def test_a_file_is_no_directory(top: Path) -> None:
     (top / "code").mkdir()
     (top / "code/a.py").write_text("")
     for path in ("code/a.py", "code/a.py/x"):
-        problem = refused(top, top / path)
+        problem = expect_refusal(top, top / path)
         assert "is a file, not a directory" in problem.message
         assert problem.remedies[0].parameters["projectPath"] == str(top / "code")
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "/\udc80", "/" + "x" * 5000])
 def test_what_can_be_no_path_is_refused(top: Path, path: str) -> None:
-    assert refused(top, path).field == "projectPath"
+    assert expect_refusal(top, path).field == "projectPath"
 
 
 def test_a_circle_of_links_is_refused(top: Path) -> None:
     (top / "a").symlink_to(top / "b")
     (top / "b").symlink_to(top / "a")
-    assert refused(top, top / "a").field == "projectPath"
+    assert expect_refusal(top, top / "a").field == "projectPath"
 
 
 def test_a_folder_without_a_name_is_told_how_to_get_one(top: Path) -> None:
     (top / "日本").mkdir()
-    problem = refused(top, top / "日本")
+    problem = expect_refusal(top, top / "日本")
     assert "project.toml" in problem.message
     assert [check_remedy(remedy) for remedy in problem.remedies] == [[]]
     assert locate(top, project_file(top / "日本", "name = 'Japan'")).definition == "japan"
@@ -270,8 +270,8 @@ def test_names_on_disk_that_are_no_text(top: Path) -> None:
     odd = top / os.fsdecode(b"o\xffd")
     odd.mkdir()
     (top / "link").symlink_to(odd)
-    assert "not UTF-8" in refused(top, top / "link").message
-    assert refused(top, top / "od").candidates == ()
+    assert "not UTF-8" in expect_refusal(top, top / "link").message
+    assert expect_refusal(top, top / "od").candidates == ()
 
 
 def test_the_work_tree_of_a_path_that_is_not_there_yet(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from scout.adapters.harness import (
     BasicHarness,
     TurnImpossible,
     check_id,
+    choose_directory,
     estimate_tokens,
     find_command,
-    not_attachable,
-    working_directory,
+    refuse_attach,
 )
-from scout.adapters.process.run import Launch, Run, RunLimits, RunState, follow, last_line, stop
-from scout.adapters.process.run_folders import tail_of_runs
+from scout.adapters.process.run import Launch, Run, RunLimits, RunState, follow, read_last_line, stop
+from scout.adapters.process.run_folders import read_tail
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
@@ -38,7 +38,7 @@ from scout.ports import (
     TurnUsage,
     UsageKind,
 )
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 
 _BUSY = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _BEGIN_WAIT = 10.0
@@ -80,25 +80,25 @@ class Command(BasicHarness):
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if native_id != spec.session_id:
             reason = "a program that runs once for each turn has no session to attach"
-            raise Refused(not_attachable(self.name, spec, native_id, reason))
+            raise Refused(refuse_attach(self.name, spec, native_id, reason))
         return await self.start(spec)
 
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
         run = self._run(spec.session_id, prompt.delivery_id)
         try:
-            yield await self._accepted(spec, prompt, run)
+            yield await self._accept(spec, prompt, run)
         except TurnImpossible as problem:
             yield problem.failed
             return
         async for line in follow(run, self._limits):
             yield TurnProgress(text=line)
-        for event in await asyncio.to_thread(self._outcome, spec, prompt, run):
+        for event in await asyncio.to_thread(self._read_outcome, spec, prompt, run):
             yield event
 
     async def interrupt(self, session_id: str, delivery_id: str) -> bool:
         run = self._run(session_id, delivery_id)
         if run.folder.is_dir():
-            await run.taken(self._limits.grace)  # it may be about to start
+            await run.wait_for_process(self._limits.grace)  # it may be about to start
         return await stop(run, INTERRUPTED, self._limits.grace)
 
     async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
@@ -112,24 +112,24 @@ class Command(BasicHarness):
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
         """Read the output of the runs, which is the transcript."""
         folder = self._sessions / check_id(spec.session_id)
-        return await asyncio.to_thread(tail_of_runs, folder, after, limit)
+        return await asyncio.to_thread(read_tail, folder, after, limit)
 
     def _run(self, session_id: str, delivery_id: str) -> Run:
         return Run(self._sessions / check_id(session_id) / check_id(delivery_id))
 
-    async def _accepted(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
+    async def _accept(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
         """Start the run, unless it has started."""
         if run.state() is RunState.ABSENT:
             _begin(run, _launch(spec, prompt, run, self._environment))
-        process = await run.taken(_BEGIN_WAIT)
+        process = await run.wait_for_process(_BEGIN_WAIT)
         if process is None:  # with an empty `pid` file, it may have started
             again = run.state() is RunState.ABSENT
             raise TurnImpossible(f"its shell did not start within {_BEGIN_WAIT:g} s", again=again)
         return Accepted(pid=process.pid, pid_started=process.started)
 
-    def _outcome(self, spec: SessionSpec, prompt: Prompt, run: Run) -> tuple[HarnessEvent, ...]:
+    def _read_outcome(self, spec: SessionSpec, prompt: Prompt, run: Run) -> tuple[HarnessEvent, ...]:
         """Read the result of a run that has ended."""
-        if reason := self._problem(run):
+        if reason := self._find_problem(run):
             of_session = reason in {INTERRUPTED, STOPPED}
             layer = Layer.SESSION if of_session else Layer.PROCESS
             return (Failed(layer=layer, reason=reason, log=str(run.stderr)),)
@@ -141,14 +141,14 @@ class Command(BasicHarness):
         )
         return spent, Completed(text=text)
 
-    def _problem(self, run: Run) -> str:
+    def _find_problem(self, run: Run) -> str:
         code = run.exit_code
         if run.stopped:
             return run.stopped
         if code is None:
             return "its process disappeared without an exit code; it may have done its work"
         if code != 0:
-            return ": ".join(filter(None, (_exit(code), last_line(run.stderr))))
+            return ": ".join(filter(None, (_describe_exit(code), read_last_line(run.stderr))))
         return ""
 
     def _answer(self, run: Run) -> str:
@@ -172,8 +172,8 @@ def _begin(run: Run, launch: Launch) -> None:
 def _launch(spec: SessionSpec, prompt: Prompt, run: Run, also: tuple[str, ...]) -> Launch:
     if not spec.command:
         raise TurnImpossible(_NO_COMMAND, remedies=(_set_command(spec),))
-    environment = environment_for(prompt.environment, also=also)
-    directory = working_directory(spec, run.folder / "work")
+    environment = build_environment(prompt.environment, also=also)
+    directory = choose_directory(spec, run.folder / "work")
     command = find_command(spec.command, directory, environment["PATH"])
     if command is None:
         raise TurnImpossible(f"the program {spec.command[0]} was not found", remedies=(_set_command(spec),))
@@ -194,7 +194,7 @@ def _require_command(spec: SessionSpec) -> None:
     )
 
 
-def _exit(code: int) -> str:
+def _describe_exit(code: int) -> str:
     with suppress(ValueError):
         return f"exit {code} ({signal.Signals(code - 128).name})"
     return f"exit {code}"

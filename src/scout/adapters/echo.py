@@ -6,7 +6,7 @@ The first line of the message may direct it: `!say TEXT`, `!fail REASON`, `!refu
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.adapters.harness import BasicHarness, not_attachable
+from scout.adapters.harness import BasicHarness, refuse_attach
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
@@ -45,7 +45,7 @@ class Echo(BasicHarness):
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if native_id != spec.session_id:
             reason = "echo has no sessions to attach"
-            raise Refused(not_attachable(self.name, spec, native_id, reason))
+            raise Refused(refuse_attach(self.name, spec, native_id, reason))
         return await self.start(spec)
 
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:

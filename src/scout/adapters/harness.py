@@ -44,8 +44,8 @@ class BasicHarness:
         return False
 
     async def open(self, spec: SessionSpec) -> OpenedSession:
-        reason = f"{self.name} has no session that you could resume in a terminal"
-        raise Refused(not_attachable(self.name, spec, spec.session_id, reason))
+        reason = f"{self.name} has no session that a terminal can resume"
+        raise Refused(refuse_attach(self.name, spec, spec.session_id, reason))
 
     async def observe(self) -> list[Observed]:
         return []
@@ -83,7 +83,7 @@ class TurnImpossible(Exception):  # noqa: N818 (a signal between two methods)
         )
 
 
-def not_attachable(harness: str, spec: SessionSpec, native_id: str, reason: str) -> SessionNotAttachable:
+def refuse_attach(harness: str, spec: SessionSpec, native_id: str, reason: str) -> SessionNotAttachable:
     """Build the refusal of this session. The remedy is a new session."""
     start = {"agent": spec.address, "harness": harness}
     remedy = Remedy(operation="session.start", parameters=start, why="start a new session")
@@ -100,7 +100,7 @@ def check_id(part: str) -> str:
     return part
 
 
-def working_directory(spec: SessionSpec, scratch: Path) -> Path:
+def choose_directory(spec: SessionSpec, scratch: Path) -> Path:
     """Return the folder a program runs in: the agent's, or an empty one made for the session."""
     if spec.cwd is None:
         make_private(scratch)
@@ -111,7 +111,7 @@ def working_directory(spec: SessionSpec, scratch: Path) -> Path:
     return directory
 
 
-def first_prompt(spec: SessionSpec, prompt: Prompt, *, had_turns: bool) -> str:
+def build_first_prompt(spec: SessionSpec, prompt: Prompt, *, had_turns: bool) -> str:
     """Return the text of a turn. Without a system prompt, the contract comes with the first turn."""
     if had_turns or not spec.instructions:
         return prompt.text

@@ -8,7 +8,7 @@ from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 
 from scout.base.codec import encode
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 
 _PATIENCE = 20.0  # seconds
 _LONGEST = 4096  # bytes of an answer
@@ -29,7 +29,7 @@ class ProgramRouter:
             stdin=PIPE,
             stdout=PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=environment_for({}),
+            env=build_environment({}),
             start_new_session=True,
             limit=_LONGEST,
         )

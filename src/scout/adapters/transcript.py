@@ -23,22 +23,22 @@ _TITLE = 80
 # ------------------------------------------------------------------------------------------ a file
 
 
-def head(path: Path) -> Iterator[Entry]:
+def read_head(path: Path) -> Iterator[Entry]:
     """Yield the objects at the beginning of a file; none if it cannot be read."""
     try:
         with path.open("rb") as file:
             for line in file.read(_HEAD).split(b"\n"):
-                if (entry := _entry(line)) is not None:
+                if (entry := _parse_entry(line)) is not None:
                     yield entry
     except OSError:
         return
 
 
-def single(path: Path) -> Entry | None:
+def read_object(path: Path) -> Entry | None:
     """Return the one object in a file; none if it is half written, too large or not readable."""
     try:
         with path.open("rb") as file:
-            return _entry(file.read(_HEAD))
+            return _parse_entry(file.read(_HEAD))
     except OSError:
         return None
 
@@ -52,28 +52,28 @@ def read_tail(path: Path, after: int, limit: int, lines_of: Callable[[Entry], It
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if after < 0:
-            found, place = _last(file, size, limit, lines_of)
+            found, place = _read_last(file, size, limit, lines_of)
         else:
-            found, place = _next(file, min(after, size), limit, lines_of)
+            found, place = _read_next(file, min(after, size), limit, lines_of)
     return Tailed(lines=tuple(found), next=place, source=str(path))
 
 
-def _next(
+def _read_next(
     file: BinaryIO, place: int, limit: int, lines_of: Callable[[Entry], Iterable[TailLine]]
 ) -> tuple[list[TailLine], int]:
     found, end = list[TailLine](), place + _MOST
     file.seek(place)
     while len(found) < limit and place < end:
-        line = _whole_line(file)
+        line = _read_line(file)
         if line is None:
             break
         place = file.tell()
-        if (entry := _entry(line)) is not None:
+        if (entry := _parse_entry(line)) is not None:
             found += lines_of(entry)
     return found, place
 
 
-def _last(
+def _read_last(
     file: BinaryIO, size: int, limit: int, lines_of: Callable[[Entry], Iterable[TailLine]]
 ) -> tuple[list[TailLine], int]:
     """Read the last lines: from further and further back until there are enough."""
@@ -84,14 +84,14 @@ def _last(
         file.seek(start)
         if start:
             place += len(file.readline(_LINE))  # most likely part of a line
-        more, place = _next(file, place, size, lines_of)
+        more, place = _read_next(file, place, size, lines_of)
         found += more
         if len(found) >= limit or not start or back >= _MOST:
             return (found[-limit:] if limit else []), place
         back *= 4
 
 
-def _whole_line(file: BinaryIO) -> bytes | None:
+def _read_line(file: BinaryIO) -> bytes | None:
     """Return the next line, empty if it is too long; none if its end is not written yet."""
     line = file.readline(_LINE)
     if line.endswith(b"\n"):
@@ -102,7 +102,7 @@ def _whole_line(file: BinaryIO) -> bytes | None:
     return None
 
 
-def _entry(line: bytes) -> Entry | None:
+def _parse_entry(line: bytes) -> Entry | None:
     try:
         return decode(line, dict[str, Any]) if line.strip() else None
     except Refused:
@@ -119,7 +119,7 @@ class File(NamedTuple):
     changed: Time
 
 
-def listed(folder: Path) -> list[Path]:
+def list_folder(folder: Path) -> list[Path]:
     """List a folder by name; empty if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
@@ -128,7 +128,7 @@ def listed(folder: Path) -> list[Path]:
         return []
 
 
-def newest(paths: Iterable[Path], limit: int) -> list[File]:
+def find_newest(paths: Iterable[Path], limit: int) -> list[File]:
     """Return the files that were written last, the newest first. Only regular files count."""
     found = list[File]()
     for path in paths:
@@ -162,7 +162,7 @@ def items(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def time(entry: Entry, name: str) -> Time | None:
+def get_time(entry: Entry, name: str) -> Time | None:
     """Return a field as a time; none if it is not."""
     try:
         return Time.parse(entry.get(name))
@@ -170,11 +170,11 @@ def time(entry: Entry, name: str) -> Time | None:
         return None
 
 
-def clipped(words: str, most: int = _TEXT) -> str:
+def shorten(words: str, most: int = _TEXT) -> str:
     """Shorten a text."""
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def titled(words: str) -> str:
+def make_title(words: str) -> str:
     """Return the title of a session on one line."""
-    return clipped(" ".join(words.split()), _TITLE)
+    return shorten(" ".join(words.split()), _TITLE)

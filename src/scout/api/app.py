@@ -16,19 +16,19 @@ from scout.api.asgi import (
     Response,
     Scope,
     WatchedResponse,
-    disconnected,
-    sent,
+    send_response,
+    wait_for_disconnect,
 )
-from scout.api.docs_page import page
-from scout.api.guard import Guard, header_values
-from scout.api.metrics import metrics
-from scout.api.openapi import openapi
-from scout.api.requests import WrongMedia, body_of, read
-from scout.api.responses import encoded, internal, problem
+from scout.api.docs_page import build_page
+from scout.api.guard import Guard, read_headers
+from scout.api.metrics import render_metrics
+from scout.api.openapi import build_response
+from scout.api.requests import WrongMedia, read, read_body
+from scout.api.responses import build_internal_error, build_problem, encode_result
 from scout.api.routes import RouteMatch, Routes, WrongMethod
 from scout.api.stream import Frames, follow
 from scout.base.codec import encode
-from scout.base.outside import text_of
+from scout.base.outside import decode_text
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.model.problems.request import Busy, Unauthenticated
 from scout.protocol.overview import Watch
@@ -66,9 +66,9 @@ class Application:
         self._tally = {"requests": 0, "refusals": 0, "faults": 0, "streams": 0}
         self._open: dict[bytes, Callable[[], Response]] = {
             b"/health": lambda: Response(encode({"status": "ok", "version": version})),
-            b"/metrics": self._metrics,
-            b"/openapi.json": lambda: openapi(version),
-            b"/docs": lambda: page(version),
+            b"/metrics": self._build_metrics,
+            b"/openapi.json": lambda: build_response(version),
+            b"/docs": lambda: build_page(version),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: AsgiSend) -> None:
@@ -77,29 +77,29 @@ class Application:
         try:
             answer = await self._answer(scope, receive, send)
         except Refused as refused:
-            answer = self._refused(problem(refused.diagnostic))
+            answer = self._count_refusal(build_problem(refused.diagnostic))
         except WrongMethod as wrong:
             allow = (b"allow", ", ".join(wrong.allowed).encode())
-            answer = self._refused(problem(wrong.diagnostic, 405, (allow,)))
+            answer = self._count_refusal(build_problem(wrong.diagnostic, 405, (allow,)))
         except WrongMedia as wrong:
-            answer = self._refused(problem(wrong.diagnostic, 415))
+            answer = self._count_refusal(build_problem(wrong.diagnostic, 415))
         except (Gone, ConnectionError):
             return
         except Exception as error:  # noqa: BLE001 (every internal error is answered and logged)
-            answer = self._fault(scope["method"], scope["raw_path"], error)
+            answer = self._build_fault(scope["method"], scope["raw_path"], error)
         if answer is not None:
-            await sent(answer, send)
+            await send_response(answer, send)
 
     def stop(self) -> None:
         """End streams and long polls with the reason that the daemon is stopping."""
-        stopping = self._ending()
+        stopping = self._get_stopping()
         if not stopping.done():
             stopping.set_result(Busy(reason="the daemon is stopping"))
         for mount in self._mounts:
             mount.stop()
 
     async def _answer(self, scope: Scope, receive: Receive, send: AsgiSend) -> Response | None:
-        headers = header_values(scope)
+        headers = read_headers(scope)
         self._guard.check(scope, headers)
         method, path = scope["method"], scope["raw_path"]
         if path in self._open:
@@ -109,19 +109,19 @@ class Application:
             return await asyncio.to_thread(self._open[path]) if path in _DESCRIPTIONS else self._open[path]()
         for mount in self._mounts:
             if mount.paths.fullmatch(path):
-                return await self._mounted(mount, _credential(headers), scope, receive, send)
+                return await self._run_mounted(mount, _read_credential(headers), scope, receive, send)
         found = self._routes.find(method, path)
-        scout = await self._door.admit(_credential(headers))
+        scout = await self._door.admit(_read_credential(headers))
         if found.route.request is Watch:
             await self._stream(scout, _watch(found, scope, headers), receive, send)
             return None
-        body = await body_of(receive, headers, found.route.limit) if found.route.has_body else b""
+        body = await read_body(receive, headers, found.route.limit) if found.route.has_body else b""
         words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
         request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
         result = await self._call(scout, request, receive)
-        return Response(encoded(result), request.status, self._headers)
+        return Response(encode_result(result), request.status, self._headers)
 
-    async def _mounted(
+    async def _run_mounted(
         self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: AsgiSend
     ) -> Response | None:
         """Run a mounted surface. The request ends when its credential ends, even during a stream."""
@@ -141,15 +141,15 @@ class Application:
         if watched.started:
             await watched.finish()
             return None
-        raise Refused(Unauthenticated(reason="the token has ended", needs=("another token",)))
+        raise Refused(Unauthenticated(reason="the token is no longer valid", needs=("another token",)))
 
     async def _call(self, scout: Scout, request: Request[Any], receive: Receive) -> object:
         """Return the result. A long poll ends early if the client disconnects or the daemon stops."""
         if not getattr(request, "wait", 0):
             return await scout.call(request)
         working = asyncio.ensure_future(scout.call(request))
-        gone = asyncio.ensure_future(disconnected(receive))
-        stopping = self._ending()
+        gone = asyncio.ensure_future(wait_for_disconnect(receive))
+        stopping = self._get_stopping()
         try:
             await asyncio.wait({working, gone, stopping}, return_when="FIRST_COMPLETED")
             if working.done():
@@ -170,52 +170,52 @@ class Application:
                 receive,
                 frames=self._frames,
                 comment=self._comment,
-                stopping=self._ending(),
-                fault=lambda error: self._fault("GET", b"/v1/events", error),
+                stopping=self._get_stopping(),
+                fault=lambda error: self._build_fault("GET", b"/v1/events", error),
             )
         finally:
             self._tally["streams"] -= 1
 
-    def _ending(self) -> "asyncio.Future[Diagnostic]":
+    def _get_stopping(self) -> "asyncio.Future[Diagnostic]":
         if self._stopping is None:
             self._stopping = asyncio.get_running_loop().create_future()
         return self._stopping
 
-    def _metrics(self) -> Response:
+    def _build_metrics(self) -> Response:
         own = {
             "http_requests_total": self._tally["requests"],
             "http_refusals_total": self._tally["refusals"],
             "http_faults_total": self._tally["faults"],
             "http_streams": self._tally["streams"],
         }
-        return metrics({**own, **self._counters()})
+        return render_metrics({**own, **self._counters()})
 
-    def _refused(self, answer: Response) -> Response:
+    def _count_refusal(self, answer: Response) -> Response:
         self._tally["refusals"] += 1
         return answer
 
-    def _fault(self, method: str, path: bytes, error: Exception) -> Response:
+    def _build_fault(self, method: str, path: bytes, error: Exception) -> Response:
         self._tally["faults"] += 1
         reference = f"err_{secrets.token_hex(6)}"
         _LOG.error("%s: %s %s", reference, method, path.decode("latin-1"), exc_info=error)
-        return internal(reference)
+        return build_internal_error(reference)
 
 
-def _credential(headers: dict[bytes, bytes]) -> Credential:
+def _read_credential(headers: dict[bytes, bytes]) -> Credential:
     scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
     return Credential(
         secret=secret.strip().decode("latin-1") or None if scheme.lower() == b"bearer" else None,
-        act_as=_said(headers, b"scout-as"),
-        directory=_said(headers, b"scout-directory"),
+        act_as=_read_header(headers, b"scout-as"),
+        directory=_read_header(headers, b"scout-directory"),
     )
 
 
-def _said(headers: dict[bytes, bytes], name: bytes) -> str | None:
+def _read_header(headers: dict[bytes, bytes], name: bytes) -> str | None:
     """Return the value of a header; an empty value is refused, not treated as absent."""
     raw = headers.get(name)
     if raw is not None and not 1 <= len(raw) <= 4096:
         raise Refused(BadRequest(problem="expected a header of 1 to 4096 bytes", field=name.decode()))
-    return None if raw is None else text_of(raw, name.decode())
+    return None if raw is None else decode_text(raw, name.decode())
 
 
 def _watch(found: RouteMatch, scope: Scope, headers: dict[bytes, bytes]) -> Watch:

@@ -54,7 +54,7 @@ class WatchedResponse:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-async def sent(answer: Response, send: AsgiSend) -> None:
+async def send_response(answer: Response, send: AsgiSend) -> None:
     """Send the response."""
     length = (b"content-length", b"%d" % len(answer.body))
     headers = [*answer.headers, length]
@@ -62,7 +62,7 @@ async def sent(answer: Response, send: AsgiSend) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def disconnected(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from scout.api.asgi import Response
-from scout.api.openapi import document
+from scout.api.openapi import build_document
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -28,13 +28,13 @@ _HEADERS = (
 
 
 @functools.cache
-def page(version: str) -> Response:
+def build_page(version: str) -> Response:
     """Return the page, built once from the OpenAPI document."""
-    described = document(version)
+    described = build_document(version)
     groups: dict[str, list[str]] = {}
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
-            groups.setdefault(operation["tags"][0], []).append(_operation(method, path, operation))
+            groups.setdefault(operation["tags"][0], []).append(_render_operation(method, path, operation))
     links = "".join(f'<a href="#{escape(tag)}">{escape(tag)}</a>' for tag in groups)
     sections = "".join(
         f'<h2 id="{escape(tag)}">{escape(tag)}</h2>{"".join(rows)}' for tag, rows in groups.items()
@@ -48,7 +48,7 @@ def page(version: str) -> Response:
     return Response(html.encode(), headers=_HEADERS)
 
 
-def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
+def _render_operation(method: str, path: str, operation: dict[str, Any]) -> str:
     rows = [
         (one["name"], one.get("description", ""), one["in"], one["required"])
         for one in operation["parameters"]
@@ -60,7 +60,7 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
         (name, kind.get("description", ""), "body", name in required)
         for name, kind in body.get("properties", {}).items()
     ]
-    fields = "".join(_field(*row) for row in rows)
+    fields = "".join(_render_field(*row) for row in rows)
     return (
         f"<details><summary><b>{escape(method.upper())}</b><code>{escape(path)}</code> "
         f"{escape(operation['summary'])}</summary><p>{escape(operation['description'])} "
@@ -68,6 +68,6 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     )
 
 
-def _field(name: str, says: str, place: str, required: bool) -> str:
+def _render_field(name: str, says: str, place: str, required: bool) -> str:
     needed = "required" if required else "optional"
     return f"<dt>{escape(name)}</dt><dd>{escape(says)} <i>({place}, {needed})</i></dd>"

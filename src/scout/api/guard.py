@@ -32,7 +32,7 @@ _ONCE = frozenset(
 _OWN_SITE = frozenset({b"same-origin", b"none"})  # `same-site` could be another port of this machine
 
 
-def header_values(scope: Scope) -> dict[bytes, bytes]:
+def read_headers(scope: Scope) -> dict[bytes, bytes]:
     """Return the headers by name; a repeated header that must be unique is refused."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
@@ -55,7 +55,7 @@ class Guard:
         host, origin = headers.get(b"host"), headers.get(b"origin")
         site = headers.get(b"sec-fetch-site", b"none")
         if site not in _OWN_SITE:
-            raise _foreign("call from another site", site)
+            raise _build_refusal("call from another site", site)
         server = scope.get("server")
         port: int | None = server[1] if server else None
         seen = (host, origin, port)
@@ -69,18 +69,20 @@ class Guard:
             self._known.add(seen)
 
     def _check_host(self, host: bytes | None) -> None:
-        if host is None or _name(b"//" + host) not in self._hosts:
-            raise _foreign("call by the Host", host or b"(none)")
+        if host is None or _read_host(b"//" + host) not in self._hosts:
+            raise _build_refusal("call by the host name", host or b"(none)")
 
     def _check_origin(self, origin: bytes, host: bytes | None, port: int | None) -> None:
         if port is None and host is not None and origin == b"http://" + host:
             return
-        ours = origin.startswith(b"http://") and _name(origin) in self._hosts and _port(origin) == port
+        ours = (
+            origin.startswith(b"http://") and _read_host(origin) in self._hosts and _read_port(origin) == port
+        )
         if port is None or not ours:
-            raise _foreign("call by a page of", origin)
+            raise _build_refusal("call by a page", origin)
 
 
-def _name(url: bytes) -> str | None:
+def _read_host(url: bytes) -> str | None:
     try:
         parts = urlsplit(url.decode("ascii"))
         _ = parts.port  # raises ValueError if it is not a number
@@ -90,13 +92,13 @@ def _name(url: bytes) -> str | None:
         return None
 
 
-def _port(url: bytes) -> int | None:
+def _read_port(url: bytes) -> int | None:
     try:
         return urlsplit(url.decode("ascii")).port or 80
     except ValueError:
         return None
 
 
-def _foreign(action: str, subject: bytes) -> Refused:
+def _build_refusal(action: str, subject: bytes) -> Refused:
     needs = ("a request of this machine's own programs or pages",)
     return Refused(Forbidden(action=action, subject=subject.decode("latin-1")[:200], needs=needs))

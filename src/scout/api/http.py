@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scout.api.responses import problem
+from scout.api.responses import build_problem
 from scout.base.refusal import BadRequest
 
 _HEAD_LIMIT = 64 * 1024
@@ -53,30 +53,30 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] (as uvicorn declares it)
         super().connection_made(cast("asyncio.Transport", _Whole(transport, self.loop)))
-        self._expect(_HEAD_SECONDS)
+        self._set_deadline(_HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._expect(None)
+        self._set_deadline(None)
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         self._head = 0
-        self._expect(_HEAD_SECONDS)
+        self._set_deadline(_HEAD_SECONDS)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._expect(_BODY_SECONDS)
+        self._set_deadline(_BODY_SECONDS)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._expect(_BODY_SECONDS)
+        self._set_deadline(_BODY_SECONDS)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._expect(None)
+        self._set_deadline(None)
         super().on_message_complete()
 
-    def _expect(self, seconds: float | None) -> None:
+    def _set_deadline(self, seconds: float | None) -> None:
         """Close the connection unless the next part of the request arrives within this many seconds."""
         if self._late is not None:
             self._late.cancel()
@@ -94,7 +94,7 @@ class Protocol(HttpToolsProtocol):
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison] (uvicorn says None is no cycle, and begins with None)
             self.transport.close()  # a response is in progress: a second one would be read as part of it
             return
-        answer = problem(BadRequest(problem="this is not HTTP, or its head is too large"))
+        answer = build_problem(BadRequest(problem="this is not HTTP, or its head is too large"))
         lines = [b"HTTP/1.1 400 Bad Request", b"connection: close", b"content-length: %d" % len(answer.body)]
         lines += [b"%b: %b" % header for header in answer.headers]
         self.transport.write(b"\r\n".join((*lines, b"", answer.body)))

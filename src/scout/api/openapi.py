@@ -11,13 +11,13 @@ from scout.api.asgi import Response
 from scout.api.responses import INTERNAL
 from scout.api.routes import HttpRoute, Routes
 from scout.base.codec import encode
-from scout.base.refusal import code_of, status_of
+from scout.base.refusal import get_code, get_status
 from scout.base.time import Time
 from scout.model.problems.diagnostics import ALL
 from scout.model.wire_names import SYNONYMS
-from scout.protocol.operation import operation_of
+from scout.protocol.operation import build_operation
 from scout.protocol.overview import Watch
-from scout.protocol.request import result_of
+from scout.protocol.request import get_result_type
 
 _REFERENCE = "#/components/schemas/"
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -33,64 +33,68 @@ _KEY = "#/components/parameters/IdempotencyKey"
 
 
 @functools.cache
-def openapi(version: str) -> Response:
+def build_response(version: str) -> Response:
     """Return the document as a response."""
-    return Response(encode(document(version)))
+    return Response(encode(build_document(version)))
 
 
 @functools.cache
-def document(version: str) -> dict[str, Any]:
+def build_document(version: str) -> dict[str, Any]:
     """Return the document. It is built once, because it does not change while Scout runs."""
     routes = Routes().all
-    shapes, schemas = _schemas(routes)
+    shapes, schemas = _build_schemas(routes)
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for route, (fields, result) in zip(routes, shapes, strict=True):
-        paths[route.template][route.method.lower()] = _operation(route, fields, result)
+        paths[route.template][route.method.lower()] = _build_operation(route, fields, result)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Scout", "version": version, "description": _INTRODUCTION},
         "paths": dict(paths),
         "security": [{"token": []}],
         "components": {
-            "schemas": _with_synonyms(schemas) | {"Problem": _PROBLEM},
-            "responses": {f"Refused{status}": _refusal(status, codes) for status, codes in _codes().items()},
+            "schemas": _add_synonyms(schemas) | {"Problem": _PROBLEM},
+            "responses": {
+                f"Refused{status}": _build_refusal(status, codes) for status, codes in _list_codes().items()
+            },
             "parameters": _PARAMETERS,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _operation(route: HttpRoute, fields: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    row = operation_of(route.request)
+def _build_operation(route: HttpRoute, fields: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    row = build_operation(route.request)
     found: dict[str, Any] = {
         "operationId": row.name,
         "tags": [route.template.split("/")[2]],
         "summary": row.says,
-        "description": f"Who may: {row.permission}.",
-        "parameters": _parameters(route, fields),
-        "responses": {str(route.request.status): _success(route, result), **_refusals(route)},
+        "description": f"Allowed: {row.permission}.",
+        "parameters": _build_parameters(route, fields),
+        "responses": {str(route.request.status): _build_success(route, result), **_list_refusals(route)},
     }
     if route.has_body:
-        found["requestBody"] = _body(route, fields)
+        found["requestBody"] = _build_body(route, fields)
     return found
 
 
-def _parameters(route: HttpRoute, fields: dict[str, Any]) -> list[dict[str, Any]]:
+def _build_parameters(route: HttpRoute, fields: dict[str, Any]) -> list[dict[str, Any]]:
     required: list[str] = fields.get("required", [])
     found = [{"$ref": _AS}, {"$ref": _DIRECTORY}]
     if "idempotencyKey" in route.known:
         found.append({"$ref": _KEY})
-    found += [_parameter(name, "path", fields["properties"][name], required=True) for name in route.inside]
+    found += [
+        _build_parameter(name, "path", fields["properties"][name], required=True) for name in route.inside
+    ]
     if not route.has_body:
         found += [
-            _parameter(name, "query", kind, required=name in required)
+            _build_parameter(name, "query", kind, required=name in required)
             for name, kind in fields.get("properties", {}).items()
             if name not in route.inside
         ]
     return found
 
 
-def _parameter(name: str, place: str, kind: dict[str, Any], *, required: bool) -> dict[str, Any]:
+def _build_parameter(name: str, place: str, kind: dict[str, Any], *, required: bool) -> dict[str, Any]:
     plain = dict(kind)
     says = plain.pop("description", "")
     plain.pop("default", None)
@@ -103,7 +107,7 @@ def _parameter(name: str, place: str, kind: dict[str, Any], *, required: bool) -
     return {**found, "description": says} if says else found
 
 
-def _body(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
+def _build_body(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
     properties = {name: kind for name, kind in fields["properties"].items() if name not in route.inside}
     required = [name for name in fields.get("required", ()) if name not in route.inside]
     kind: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -112,58 +116,60 @@ def _body(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
     return {"required": bool(required), "content": {"application/json": {"schema": kind}}}
 
 
-def _success(route: HttpRoute, result: dict[str, Any]) -> dict[str, Any]:
+def _build_success(route: HttpRoute, result: dict[str, Any]) -> dict[str, Any]:
     if route.request is Watch:
         says = "Events: `id` is the number, `event` the type, `data` the event. `dropped` says why it ends."
         return {"description": says, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     return {"description": "Done.", "content": {"application/json": {"schema": result}}}
 
 
-def _refusals(route: HttpRoute) -> dict[str, Any]:
+def _list_refusals(route: HttpRoute) -> dict[str, Any]:
     without: set[int] = set() if route.has_body else {413, 415}
     return {
         str(status): {"$ref": f"#/components/responses/Refused{status}"}
-        for status in sorted(_codes())
+        for status in sorted(_list_codes())
         if status not in without
     }
 
 
 @functools.cache
-def _codes() -> dict[int, list[str]]:
+def _list_codes() -> dict[int, list[str]]:
     """Return the diagnostic codes of each HTTP status."""
     found: dict[int, list[str]] = defaultdict(list)
     for diagnostic in ALL:
-        found[status_of(diagnostic)].append(code_of(diagnostic))
+        found[get_status(diagnostic)].append(get_code(diagnostic))
     found[415].append("bad_request")
     found[500].append(INTERNAL)
     return dict(found)
 
 
-def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
+def _build_refusal(status: int, codes: list[str]) -> dict[str, Any]:
     of_status = {"properties": {"status": {"const": status}, "code": {"enum": codes}}}
     kind = {"allOf": [{"$ref": f"{_REFERENCE}Problem"}, of_status]}
     says = f"Refused: {', '.join(codes)}."
     return {"description": says, "content": {"application/problem+json": {"schema": kind}}}
 
 
-def _schemas(routes: tuple[HttpRoute, ...]) -> tuple[list[tuple[dict[str, Any], ...]], dict[str, Any]]:
+def _build_schemas(routes: tuple[HttpRoute, ...]) -> tuple[list[tuple[dict[str, Any], ...]], dict[str, Any]]:
     """Return the schemas of each route's fields and result, and the records they refer to."""
-    kinds = [kind for route in routes for kind in (route.request, result_of(route.request))]
+    kinds = [kind for route in routes for kind in (route.request, get_result_type(route.request))]
     template = _REFERENCE + "{name}"
-    found, records = msgspec.json.schema_components(kinds, schema_hook=_schema_of, ref_template=template)
+    found, records = msgspec.json.schema_components(kinds, schema_hook=_build_schema, ref_template=template)
     text = msgspec.json.encode([found, records]).decode()
     for name in records:
-        text = text.replace(f'"{_REFERENCE}{name}"', f'"{_REFERENCE}{_plain(name)}"')
+        text = text.replace(f'"{_REFERENCE}{name}"', f'"{_REFERENCE}{_make_valid_name(name)}"')
     shapes, named = msgspec.json.decode(text)
     fields = [named.pop(shape["$ref"].removeprefix(_REFERENCE)) for shape in shapes[::2]]
-    return list(zip(fields, shapes[1::2], strict=True)), {_plain(name): kind for name, kind in named.items()}
+    return list(zip(fields, shapes[1::2], strict=True)), {
+        _make_valid_name(name): kind for name, kind in named.items()
+    }
 
 
-def _schema_of(kind: type) -> dict[str, Any]:
+def _build_schema(kind: type) -> dict[str, Any]:
     return {"type": "string", "format": "date-time"} if kind is Time else {"type": "string"}
 
 
-def _with_synonyms(schemas: dict[str, Any]) -> dict[str, Any]:
+def _add_synonyms(schemas: dict[str, Any]) -> dict[str, Any]:
     """Return the response schemas, extended by the field names that other integrations use."""
     for kind in schemas.values():
         properties: dict[str, Any] = kind.get("properties", {})
@@ -173,7 +179,7 @@ def _with_synonyms(schemas: dict[str, Any]) -> dict[str, Any]:
     return schemas
 
 
-def _plain(name: str) -> str:
+def _make_valid_name(name: str) -> str:
     """Return a name that is valid in a reference; a page over the union of all events is a page of events."""
     if " | " in name:
         name = f"{name.partition('[')[0]}_Event"
@@ -187,13 +193,13 @@ _PARAMETERS: dict[str, Any] = {
     "ScoutAs": {
         "name": "Scout-As",
         "in": "header",
-        "description": "On whose behalf: an address that your token may act for. May be percent-encoded.",
+        "description": "The address to act as, if your token may act for it. May be percent-encoded.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": _ENCODED},
     },
     "ScoutDirectory": {
         "name": "Scout-Directory",
         "in": "header",
-        "description": "The directory you call from; short names start there. May be percent-encoded.",
+        "description": "The caller's directory; short names are resolved from it. May be percent-encoded.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 4096, "pattern": _ENCODED},
     },
     "IdempotencyKey": {
@@ -206,7 +212,7 @@ _PARAMETERS: dict[str, Any] = {
 
 _PROBLEM: dict[str, Any] = {
     "type": "object",
-    "description": "Why not, in facts; the further fields are those of the code.",
+    "description": "The refusal as data. The other fields depend on the code.",
     "required": ["type", "title", "status", "detail", "code", "message", "candidates", "remedies"],
     "properties": {
         "type": {"type": "string"},

@@ -7,11 +7,11 @@ import msgspec
 from scout.api.asgi import Gone, Receive
 from scout.api.routes import HttpRoute, RouteMatch
 from scout.base.codec import decode
-from scout.base.outside import check_each_once, check_number, check_outside, text_of
+from scout.base.outside import check_each_once, check_number, check_outside, decode_text
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.model.problems.request import TooLarge
-from scout.model.wire_names import own_names
-from scout.policy.nearest import ranked
+from scout.model.wire_names import restore_names
+from scout.policy.nearest import rank_names
 from scout.protocol.request import Request
 
 
@@ -24,7 +24,7 @@ class WrongMedia(Exception):  # noqa: N818 (an answer, not a fault)
         self.diagnostic = BadRequest(problem=problem, field="content-type")
 
 
-async def body_of(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
+async def read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
     """Return the body; refuse one larger than the limit."""
     declared = headers.get(b"content-length", b"0")
     _check_size(int(declared) if declared.isdigit() else 0, limit)
@@ -47,31 +47,31 @@ def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Req
     """Return the request, with the idempotency key from the header or the body."""
     route = found.route
     if route.has_body:
-        _no_query(query)
+        _check_no_query(query)
         check_each_once(body)
-        request = _from_body(found, body)
+        request = _read_request_body(found, body)
     else:
-        fields = {**_query_fields(route, query), **_inside(found)}
+        fields = {**_read_query_fields(route, query), **_read_path_fields(found)}
         request = _convert(route, fields, strict=False)
     if key is not None and "idempotencyKey" in route.known:
-        request = _with_key(request, key)
+        request = _add_key(request, key)
     _check_numbers(route, request)
     for name in route.objects:
         check_outside(getattr(request, name), name)
     return request
 
 
-def _inside(found: RouteMatch) -> dict[str, Any]:
+def _read_path_fields(found: RouteMatch) -> dict[str, Any]:
     names = found.route.inside
-    return {name: text_of(raw, name) for name, raw in zip(names, found.segments, strict=True)}
+    return {name: decode_text(raw, name) for name, raw in zip(names, found.segments, strict=True)}
 
 
-def _query_fields(route: HttpRoute, query: bytes) -> dict[str, Any]:
+def _read_query_fields(route: HttpRoute, query: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for part in query.split(b"&") if query else ():
         raw_name, _, raw_value = part.partition(b"=")
-        name = text_of(raw_name.replace(b"+", b" "), "query")
-        value = text_of(raw_value.replace(b"+", b" "), name[:60])
+        name = decode_text(raw_name.replace(b"+", b" "), "query")
+        value = decode_text(raw_value.replace(b"+", b" "), name[:60])
         if value.lower() == "null" and name not in route.texts:
             raise Refused(BadRequest(problem="expected a value, got null: leave it out", field=name[:60]))
         if name in route.lists:
@@ -80,25 +80,25 @@ def _query_fields(route: HttpRoute, query: bytes) -> dict[str, Any]:
             raise Refused(BadRequest(problem=f"'{name[:60]}' is given twice", field=name[:60]))
         else:
             fields[name] = value
-    _not_inside(route, fields)
-    return _own(route, fields)
+    _check_not_in_path(route, fields)
+    return _check_fields(route, fields)
 
 
-def _not_inside(route: HttpRoute, fields: dict[str, Any]) -> None:
+def _check_not_in_path(route: HttpRoute, fields: dict[str, Any]) -> None:
     for name in route.inside:
         if name in fields:
             raise Refused(BadRequest(problem=f"'{name}' is part of the path", field=name))
 
 
-def _no_query(query: bytes) -> None:
-    name = text_of(query.partition(b"=")[0], "query")[:60]
+def _check_no_query(query: bytes) -> None:
+    name = decode_text(query.partition(b"=")[0], "query")[:60]
     if query:
         raise Refused(
             BadRequest(problem=f"unknown query parameter '{name}': fields go in the body", field=name)
         )
 
 
-def _from_body(found: RouteMatch, body: bytes) -> Request[Any]:
+def _read_request_body(found: RouteMatch, body: bytes) -> Request[Any]:
     route = found.route
     if not route.inside and b"\\u0000" not in body:
         try:
@@ -106,16 +106,16 @@ def _from_body(found: RouteMatch, body: bytes) -> Request[Any]:
         except Refused:
             pass  # retry on the slow path, which accepts other integrations' names and reports the field
     fields = decode(body or b"{}", dict[str, Any])
-    _not_inside(route, fields)
-    return _convert(route, {**_own(route, fields), **_inside(found)}, strict=True)
+    _check_not_in_path(route, fields)
+    return _convert(route, {**_check_fields(route, fields), **_read_path_fields(found)}, strict=True)
 
 
-def _own(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
+def _check_fields(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields under Scout's names; refuse an unknown field with the nearest known ones."""
-    renamed = own_names(fields, route.known)
+    renamed = restore_names(fields, route.known)
     for name in renamed:
         if name not in route.known:
-            near = ranked(name[:60], route.known.difference(route.inside), 3)
+            near = rank_names(name[:60], route.known.difference(route.inside), 3)
             raise Refused(
                 BadRequest(
                     problem=f"unknown field '{name[:60]}'",
@@ -131,13 +131,13 @@ def _convert(route: HttpRoute, fields: dict[str, Any], *, strict: bool) -> Reque
     return decode(fields, route.request, strict=strict)
 
 
-def _with_key(request: Request[Any], raw: bytes) -> Request[Any]:
-    key = text_of(raw, "Idempotency-Key")
+def _add_key(request: Request[Any], raw: bytes) -> Request[Any]:
+    key = decode_text(raw, "Idempotency-Key")
     if not 1 <= len(key) <= 200:
         raise Refused(BadRequest(problem="expected a key of 1 to 200 characters", field="Idempotency-Key"))
     given: str | None = getattr(request, "idempotency_key", None)
     if given not in {None, key}:
-        problem = "the Idempotency-Key header and idempotencyKey are one thing, given with two values"
+        problem = "the Idempotency-Key header and idempotencyKey have different values"
         raise Refused(BadRequest(problem=problem, field="idempotencyKey"))
     return msgspec.structs.replace(request, idempotency_key=key)
 

@@ -9,11 +9,11 @@ import msgspec
 from scout.api.asgi import Headers, Response
 from scout.base.codec import encode, render
 from scout.base.record import Record
-from scout.base.refusal import Diagnostic, Refused, Remedy, status_of
+from scout.base.refusal import Diagnostic, Refused, Remedy, get_status
 from scout.model.problems.request import Busy, RateLimited, TooLarge
 from scout.model.wire_names import OWN_IDS, to_wire
-from scout.protocol.correction import remedies_of
-from scout.protocol.operations import command_line
+from scout.protocol.correction import list_remedies
+from scout.protocol.operations import build_command_line
 from scout.protocol.overview import Status
 
 INTERNAL = "internal"
@@ -22,31 +22,31 @@ _PROBLEM = (b"content-type", b"application/problem+json")
 _CLOSE = (b"connection", b"close")
 
 
-def encoded(result: object) -> bytes:
+def encode_result(result: object) -> bytes:
     """Return a result as JSON; records also carry the names that other integrations use."""
-    return encode(_named(result))
+    return encode(_to_wire(result))
 
 
-def problem(diagnostic: Diagnostic, status: int | None = None, headers: Headers = ()) -> Response:
+def build_problem(diagnostic: Diagnostic, status: int | None = None, headers: Headers = ()) -> Response:
     """Return a refusal as a response."""
-    document = problem_document(diagnostic, status)
-    return Response(encode(document), document["status"], (_PROBLEM, *_headers(diagnostic), *headers))
+    document = build_problem_document(diagnostic, status)
+    return Response(encode(document), document["status"], (_PROBLEM, *_list_headers(diagnostic), *headers))
 
 
-def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[str, Any]:
+def build_problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[str, Any]:
     """Return a refusal as an RFC 9457 document with Scout's own fields; remedies include commands."""
     facts = render(diagnostic)
     return {
         "type": f"urn:scout:diagnostic:{diagnostic.code}",
         "title": (type(diagnostic).__doc__ or "").partition("\n")[0],
-        "status": status or status_of(type(diagnostic)),
+        "status": status or get_status(type(diagnostic)),
         "detail": facts["message"],
         **facts,
-        "remedies": [_remedy(remedy) for remedy in remedies_of(diagnostic)],
+        "remedies": [_render_remedy(remedy) for remedy in list_remedies(diagnostic)],
     }
 
 
-def internal(reference: str) -> Response:
+def build_internal_error(reference: str) -> Response:
     """Return the response to an internal error, with the reference to search for in the log."""
     said = f"internal error; search the daemon log for {reference}"
     document: dict[str, Any] = {
@@ -63,31 +63,31 @@ def internal(reference: str) -> Response:
     return Response(encode(document), 500, (_PROBLEM,))
 
 
-def _named(value: object) -> object:
+def _to_wire(value: object) -> object:
     if isinstance(value, Remedy):
-        return _remedy(value)
+        return _render_remedy(value)
     if isinstance(value, Record):
-        return _record(value)
+        return _render_record(value)
     if isinstance(value, tuple | list):
-        return [_named(one) for one in cast("tuple[object, ...]", value)]
+        return [_to_wire(one) for one in cast("tuple[object, ...]", value)]
     return value
 
 
-def _record(record: Record) -> object:
+def _render_record(record: Record) -> object:
     if isinstance(record, Status):
         return record  # unchanged, so that it equals the output of `scout status`
     kind = type(record)
     fields = to_wire(record)
-    for name, wire in _inner(kind):
-        if inner := _named(getattr(record, name)):
+    for name, wire in _list_record_fields(kind):
+        if inner := _to_wire(getattr(record, name)):
             fields[wire] = inner
-    for name in _own_ids(kind):
+    for name in _list_own_ids(kind):
         fields.setdefault(name, fields["id"])
     return fields
 
 
 @functools.cache
-def _inner(kind: type[Record]) -> tuple[tuple[str, str], ...]:
+def _list_record_fields(kind: type[Record]) -> tuple[tuple[str, str], ...]:
     """Return the fields that may contain other records, with their wire names."""
     fields = msgspec.structs.fields(kind)
     return tuple((field.name, field.encode_name) for field in fields if _holds_records(field.type))
@@ -102,25 +102,25 @@ def _holds_records(kind: Any) -> bool:
 
 
 @functools.cache
-def _own_ids(kind: type[Record]) -> tuple[str, ...]:
+def _list_own_ids(kind: type[Record]) -> tuple[str, ...]:
     return next((names for base, names in OWN_IDS.items() if issubclass(kind, base)), ())
 
 
-def _remedy(remedy: Remedy) -> dict[str, Any]:
+def _render_remedy(remedy: Remedy) -> dict[str, Any]:
     known = {"operation": remedy.operation, "parameters": remedy.parameters, "why": remedy.why}
     try:
-        return {**known, "command": command_line(remedy)}
+        return {**known, "command": build_command_line(remedy)}
     except Refused:
         return known
 
 
-def _headers(diagnostic: Diagnostic) -> Headers:
+def _list_headers(diagnostic: Diagnostic) -> Headers:
     match diagnostic:
         case RateLimited(retry_after=seconds) | Busy(retry_after=seconds):
             return ((b"retry-after", b"%d" % max(1, math.ceil(min(seconds, 86_400)))),)
         case TooLarge():
             return (_CLOSE,)  # the rest of the body is not read
-        case _ if status_of(type(diagnostic)) == 401:
+        case _ if get_status(type(diagnostic)) == 401:
             return ((b"www-authenticate", b'Bearer realm="scout"'),)
         case _:
             return ()

@@ -11,7 +11,7 @@ import msgspec
 
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.model.problems.request import NotFound
-from scout.policy.nearest import ranked
+from scout.policy.nearest import rank_names
 from scout.protocol.operations import REQUESTS
 from scout.protocol.request import Request
 
@@ -71,9 +71,9 @@ class Routes:
 
     def __init__(self, requests: Iterable[type[Request[Any]]] = REQUESTS) -> None:
         self._root = _Node()
-        self.all = tuple(route_of(request) for request in requests if request.route)
+        self.all = tuple(build_route(request) for request in requests if request.route)
         for route in self.all:
-            self._place(route)
+            self._add(route)
 
     def find(self, method: str, raw_path: bytes) -> RouteMatch:
         """Return the route of a path; an unknown path is refused with the nearest ones."""
@@ -84,16 +84,16 @@ class Routes:
                 step = node.any
                 segments.append(segment)
                 if step is None or not segment:
-                    raise Refused(self._unknown(raw_path))
+                    raise Refused(self._build_refusal(raw_path))
             node = step
         if not node.methods:
-            raise Refused(self._unknown(raw_path))
+            raise Refused(self._build_refusal(raw_path))
         route = node.methods.get("GET" if method == "HEAD" else method)
         if route is None:
             raise WrongMethod(method, {*node.methods, *(["HEAD"] if "GET" in node.methods else ())})
         return RouteMatch(route, tuple(segments))
 
-    def _place(self, route: HttpRoute) -> None:
+    def _add(self, route: HttpRoute) -> None:
         node = self._root
         for segment in route.template[1:].split("/"):
             if segment.startswith("{"):
@@ -104,19 +104,19 @@ class Routes:
         assert route.method not in node.methods, route.template
         node.methods[route.method] = route
 
-    def _unknown(self, raw_path: bytes) -> NotFound:
+    def _build_refusal(self, raw_path: bytes) -> NotFound:
         path = raw_path.decode("latin-1")[:200]
-        near = ranked(path, {route.template for route in self.all}, 3)
+        near = rank_names(path, {route.template for route in self.all}, 3)
         return NotFound(noun="path", id=path, candidates=tuple(Candidate(address=one) for one in near))
 
 
-def route_of(request: type[Request[Any]]) -> HttpRoute:
+def build_route(request: type[Request[Any]]) -> HttpRoute:
     """Return the route of a request class."""
     method, _, template = request.route.partition(" ")
     fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
     inside = tuple(_PARAMETER.findall(template))
     assert set(inside) <= set(fields), request
-    kinds = {name: _kinds(field.type) for name, field in fields.items()}
+    kinds = {name: _list_kinds(field.type) for name, field in fields.items()}
     return HttpRoute(
         request=request,
         method=method,
@@ -132,13 +132,13 @@ def route_of(request: type[Request[Any]]) -> HttpRoute:
     )
 
 
-def _kinds(kind: Any) -> set[Any]:
+def _list_kinds(kind: Any) -> set[Any]:
     """Return the plain types that a field may hold."""
     if hasattr(kind, "__metadata__"):
-        return _kinds(kind.__origin__)
+        return _list_kinds(kind.__origin__)
     origin = get_origin(kind)
     if origin is None:
         return {kind}
     if origin in {tuple, list, dict}:
         return {origin}
-    return {found for argument in get_args(kind) for found in _kinds(argument)}
+    return {found for argument in get_args(kind) for found in _list_kinds(argument)}

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from scout.api.asgi import AsgiSend, Headers, Receive, Response, disconnected
-from scout.api.responses import encoded, problem_document
+from scout.api.asgi import AsgiSend, Headers, Receive, Response, wait_for_disconnect
+from scout.api.responses import build_problem_document, encode_result
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
 from scout.model.events.envelope import Event
-from scout.model.events.event_types import event_type
+from scout.model.events.event_types import get_event_type
 
 _HEADERS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -32,7 +32,7 @@ class Frames:
         kept = self._kept.get(event.seq)
         if kept is not None and kept[0] is event:
             return kept[1]
-        frame = _frame(event_type(type(event)), encoded(event), event.seq)
+        frame = _build_frame(get_event_type(type(event)), encode_result(event), event.seq)
         self._size += len(frame)
         if self._size > _KEPT:
             self._kept.clear()
@@ -60,30 +60,30 @@ async def follow(
         await following.begin()
         await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
         try:
-            last = await _told(following, send, frames, comment)
+            last = await _send_events(following, send, frames, comment)
         except Refused as refused:
-            last = _dropped(refused.diagnostic)
+            last = _build_dropped(refused.diagnostic)
         except TimeoutError:
-            raise ConnectionError("the client takes nothing") from None
+            raise ConnectionError("the client stopped reading") from None
         except Exception as error:  # noqa: BLE001 (headers are sent: report the error in the stream and end it)
-            last = _frame("dropped", fault(error).body)
+            last = _build_frame("dropped", fault(error).body)
         async with asyncio.timeout(_STUCK):
             await send({"type": "http.response.body", "body": last})
     finally:
         await following.let_go()
 
 
-async def _told(following: "_Following", send: AsgiSend, frames: Frames, comment: float) -> bytes:
+async def _send_events(following: "_Following", send: AsgiSend, frames: Frames, comment: float) -> bytes:
     """Send every event, and return the final frame."""
     words = b": following\n\n"
     while True:
         async with asyncio.timeout(_STUCK):
             await send({"type": "http.response.body", "body": words, "more_body": True})
-        await following.news(comment)
+        await following.wait_for_news(comment)
         if following.gone.done():
-            raise ConnectionError("the client is gone")
+            raise ConnectionError("the client disconnected")
         if following.stopping.done():
-            return _dropped(following.stopping.result())
+            return _build_dropped(following.stopping.result())
         try:
             event = following.take()
         except StopAsyncIteration:
@@ -99,7 +99,7 @@ class _Following:
     ) -> None:
         self._events = events
         self._next = self._ask()
-        self.gone = asyncio.ensure_future(disconnected(receive))
+        self.gone = asyncio.ensure_future(wait_for_disconnect(receive))
         self.stopping = stopping
 
     async def begin(self) -> None:
@@ -108,7 +108,7 @@ class _Following:
         if self._next.done() and isinstance(self._next.exception(), Refused):
             self._next.result()
 
-    async def news(self, seconds: float) -> None:
+    async def wait_for_news(self, seconds: float) -> None:
         """Wait until an event, a disconnect or a stop, at most this many seconds."""
         waiting = {self._next, self.gone, self.stopping}
         await asyncio.wait(waiting, timeout=seconds, return_when="FIRST_COMPLETED")
@@ -135,10 +135,10 @@ class _Following:
         return asyncio.ensure_future(step())
 
 
-def _dropped(diagnostic: Diagnostic) -> bytes:
-    return _frame("dropped", encode(problem_document(diagnostic)))
+def _build_dropped(diagnostic: Diagnostic) -> bytes:
+    return _build_frame("dropped", encode(build_problem_document(diagnostic)))
 
 
-def _frame(kind: str, data: bytes, number: int | None = None) -> bytes:
+def _build_frame(kind: str, data: bytes, number: int | None = None) -> bytes:
     line = b"" if number is None else b"id: %d\n" % number
     return b"%bevent: %b\ndata: %b\n\n" % (line, kind.encode(), data)

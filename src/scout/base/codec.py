@@ -38,12 +38,12 @@ def _from_wire(kind: Any, value: object) -> Any:
     return name_type.parse(value)
 
 
-def _schema_of(kind: type) -> dict[str, Any]:
+def _build_schema(kind: type) -> dict[str, Any]:
     return {"type": "string", "format": "date-time"} if kind is Time else {"type": "string"}
 
 
 @functools.cache
-def _reader(kind: type[T]) -> msgspec.json.Decoder[T]:
+def _get_decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     # Compiling a msgspec decoder costs far more than decoding one value.
     return msgspec.json.Decoder(kind, dec_hook=_from_wire)
 
@@ -57,12 +57,12 @@ def encode(value: object) -> bytes:
     return _SENT.encode(value)
 
 
-def stored(value: object) -> bytes:
+def encode_for_store(value: object) -> bytes:
     """Return the JSON written to the store: the wire form with times as integer microseconds."""
     return _STORED.encode(value)
 
 
-def plain(value: object) -> Any:
+def to_plain(value: object) -> Any:
     """Return the wire form as dicts, lists or tuples, and scalars."""
     return msgspec.to_builtins(value, enc_hook=_to_wire)
 
@@ -74,7 +74,7 @@ def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
     """
     try:
         if isinstance(data, bytes | str):
-            return _reader(kind).decode(data)
+            return _get_decoder(kind).decode(data)
         return msgspec.convert(data, type=kind, strict=strict, dec_hook=_from_wire)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         problem, _, field = str(error).partition(" - at ")
@@ -126,13 +126,13 @@ def _bare_type(kind: inspect.Type) -> inspect.Type:
 
 def render(diagnostic: Diagnostic) -> dict[str, Any]:
     """Return a diagnostic as every surface shows it: the code, the message, then the facts."""
-    facts = plain(diagnostic)
+    facts = to_plain(diagnostic)
     return {"code": facts.pop("code"), "message": diagnostic.message, **facts}
 
 
-def schema(kinds: Iterable[Any]) -> dict[str, Any]:
+def build_schema(kinds: Iterable[Any]) -> dict[str, Any]:
     """Return the JSON Schema of the given records, each under its name in `$defs`."""
     _, components = msgspec.json.schema_components(
-        list(kinds), schema_hook=_schema_of, ref_template="#/$defs/{name}"
+        list(kinds), schema_hook=_build_schema, ref_template="#/$defs/{name}"
     )
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": components}

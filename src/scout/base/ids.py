@@ -30,10 +30,10 @@ def mint(prefix: str, milliseconds: int, entropy: bytes) -> str:
         raise Refused(BadRequest(problem="an id needs 48 bits of milliseconds and ten random bytes"))
     high = milliseconds << 16 | 0x7 << 12 | chance >> 62 & 0xFFF
     low = _VARIANT | chance & (1 << 62) - 1
-    return f"{prefix}_{_text(high << 64 | low)}"
+    return f"{prefix}_{_encode(high << 64 | low)}"
 
 
-def series(milliseconds: int, entropy: bytes) -> Iterator[str]:
+def make_id_series(milliseconds: int, entropy: bytes) -> Iterator[str]:
     """Return an iterator over 1,024 ids of one millisecond, in order, without their prefix.
 
     They count up from a random number right after the time, so their first 13 characters differ.
@@ -44,26 +44,28 @@ def series(milliseconds: int, entropy: bytes) -> Iterator[str]:
     return map(form.__mod__, _COUNTERS[start : start + 1024])
 
 
-def derived(prefix: str, *parts: str) -> str:
+def derive_id(prefix: str, *parts: str) -> str:
     """Return an id that is the same for the same parts on every machine (a UUIDv8 from their SHA-256)."""
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
     number = int.from_bytes(digest[:16], "big")
     number = number & ~(0xF << 76) | 0x8 << 76
     number = number & ~(0b11 << 62) | _VARIANT
-    return f"{prefix}_{_text(number)}"
+    return f"{prefix}_{_encode(number)}"
 
 
-def prefix_of(text: str) -> str | None:
+def parse_prefix(text: str) -> str | None:
     """Return the prefix of a well-formed id, or None if the text is not an id."""
     found = _WELL_FORMED.fullmatch(text)
     return found[1] if found else None
 
 
-def _text(number: int) -> str:
+def _encode(number: int) -> str:
     tail = number & (1 << _HEAD_BITS) - 1
-    return _head(number >> _HEAD_BITS) + "".join([_PAIRS[tail >> shift & 1023] for shift in _TAIL_SHIFTS])
+    return _encode_head(number >> _HEAD_BITS) + "".join(
+        [_PAIRS[tail >> shift & 1023] for shift in _TAIL_SHIFTS]
+    )
 
 
 @functools.lru_cache(maxsize=256)
-def _head(number: int) -> str:
+def _encode_head(number: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in _HEAD_SHIFTS])

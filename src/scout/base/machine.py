@@ -21,7 +21,7 @@ M = TypeVar("M", bound=StrEnum)
 class Machine(Generic[S, M]):
     """The states of one noun and the moves between them.
 
-    `table` names every state; final states have no moves. In a `settled` state nobody owes a next move,
+    `table` names every state; final states have no moves. In a `settled` state no next move is owed,
     although the record may still be reopened (such as a done work item).
     """
 
@@ -79,14 +79,14 @@ class Mutable(Record):
 R = TypeVar("R", bound=Mutable)
 
 
-def changed(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
+def change_record(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
     """Return the record with `changes`; refuse if it changed after the caller read revision `seen`."""
     if seen is not None and seen != record.revision:
         raise Refused(WrongRevision(noun=noun, id=record.id, seen=seen, current=record.revision))
     return msgspec.structs.replace(record, revision=record.revision + 1, updated_at=now, **changes)
 
 
-def moved(
+def move_record(
     machine: Machine[S, M],
     record: R,
     move: M,
@@ -98,4 +98,4 @@ def moved(
 ) -> R:
     """Return the record after `move`; `field` is the name of its state field."""
     following = machine.after(getattr(record, field), move)
-    return changed(machine.noun, record, now, seen=seen, **{field: following}, **changes)
+    return change_record(machine.noun, record, now, seen=seen, **{field: following}, **changes)

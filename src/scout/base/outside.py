@@ -13,7 +13,7 @@ _LAST = 2**63 - 1
 _DEPTH = 32
 
 
-def text_of(raw: bytes, field: str) -> str:
+def decode_text(raw: bytes, field: str) -> str:
     """Decode percent-encoded UTF-8."""
     if b"%" in raw and _BAD_ESCAPE.search(raw):
         raise Refused(BadRequest(problem="expected two hexadecimal digits after %", field=field))
@@ -22,27 +22,29 @@ def text_of(raw: bytes, field: str) -> str:
     except UnicodeDecodeError:
         raise Refused(BadRequest(problem="expected UTF-8", field=field)) from None
     if "\0" in text:
-        raise _nul(field)
+        raise _build_nul_refusal(field)
     return text
 
 
 def check_each_once(data: bytes) -> None:
     """Refuse JSON with a duplicate key, because parsers may disagree on it. Invalid JSON passes."""
     try:
-        json.loads(data, object_pairs_hook=_each_once)
+        json.loads(data, object_pairs_hook=_check_repeats)
     except (ValueError, RecursionError):
         return
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> None:
+def _check_repeats(pairs: list[tuple[str, Any]]) -> None:
     names = set[str]()
     for name, _ in pairs:
         if name in names:
-            raise Refused(BadRequest(problem=f"'{_shown(name)}' is given twice", field=_shown(name)))
+            raise Refused(
+                BadRequest(problem=f"'{_make_printable(name)}' is given twice", field=_make_printable(name))
+            )
         names.add(name)
 
 
-def _shown(name: str) -> str:
+def _make_printable(name: str) -> str:
     return name[:60].encode(errors="replace").decode().replace("\0", "\u2400")
 
 
@@ -78,7 +80,7 @@ def check_outside(value: Any, field: str = "", depth: int = 0) -> None:
 
 def _check_text(text: str, field: str) -> None:
     if "\0" in text:
-        raise _nul(field)
+        raise _build_nul_refusal(field)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -86,5 +88,5 @@ def _check_text(text: str, field: str) -> None:
         raise Refused(BadRequest(problem=problem, field=field.encode(errors="replace").decode())) from None
 
 
-def _nul(field: str) -> Refused:
+def _build_nul_refusal(field: str) -> Refused:
     return Refused(BadRequest(problem="text must not hold NUL", field=field))

@@ -53,7 +53,7 @@ class Diagnostic(Record, tag_field="code"):
 
     @property
     def code(self) -> str:
-        return code_of(type(self))
+        return get_code(type(self))
 
     @property
     def message(self) -> str:
@@ -61,12 +61,12 @@ class Diagnostic(Record, tag_field="code"):
         raise NotImplementedError
 
 
-def code_of(diagnostic: type[Diagnostic]) -> str:
+def get_code(diagnostic: type[Diagnostic]) -> str:
     """Return the wire tag of a diagnostic class."""
     return str(diagnostic.__struct_config__.tag)
 
 
-def status_of(diagnostic: type[Diagnostic]) -> int:
+def get_status(diagnostic: type[Diagnostic]) -> int:
     """Return the HTTP status of a diagnostic class, by default the status of its family."""
     return diagnostic.status or diagnostic.family.status
 

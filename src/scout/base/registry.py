@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def classes_in(
+def list_classes(
     modules: Iterable[ModuleType], base: type[T], is_entry: Callable[[type[T]], bool]
 ) -> tuple[type[T], ...]:
     """Return the subclasses of `base` in these modules that `is_entry` accepts, in source order."""

@@ -156,7 +156,7 @@ class Broker:
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
         """Load or create the machine's own records, then resume what was running."""
         self.services.status = status
-        await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
+        await self.as_system(lambda tx: first_start.create_first_records(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
         await self.tree_discovery.begin()
         await recovery.recover_spawns(self)
@@ -268,7 +268,7 @@ class Broker:
         try:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
-                wake_agent(tx, tx.actor.agent_id, "it did something itself")
+                wake_agent(tx, tx.actor.agent_id, "it was active")
             family.notify_parents(tx)
             if tx.ledger.unwritten:
                 tx.ledger.flush()

@@ -8,59 +8,59 @@ from scout.base.refusal import Refused, Remedy
 from scout.broker.effects import reminders
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
-from scout.identity.spelling import node_name, operator_user
-from scout.model.agent import Agent, ToolRole, new_agent
+from scout.identity.spelling import name_node, name_operator
+from scout.model.agent import Agent, ToolRole, create_agent
 from scout.model.events.directory import NodeCreated, NodeUpdated, TokenCreated, TokenRevoked, UserCreated
 from scout.model.events.presence import AgentRegistered
 from scout.model.node import Node, update_node
 from scout.model.people.user import User, check_user
 from scout.model.problems.request import Unauthenticated
-from scout.model.token import Token, TokenKind, TokenState, hash_of, revoke_token
+from scout.model.token import Token, TokenKind, TokenState, hash_secret, revoke_token
 
 _LABEL = "the operator's token file"
 
 
-def begin(tx: Transaction, secret: str, login: str, host: str) -> None:
+def create_first_records(tx: Transaction, secret: str, login: str, host: str) -> None:
     """Create or find the node, the operator, their agents and the token of the token file."""
     services = tx.services
-    node = tx.ledger.one(Node, "local_node") or _node(tx, host)
+    node = tx.ledger.one(Node, "local_node") or _create_node(tx, host)
     services.node, services.paused = node.name, node.paused
-    system = _agent(tx, AgentPath.parse("/system/broker"))
+    system = _ensure_agent(tx, AgentPath.parse("/system/broker"))
     services.system_agent = system.id
     if node.version != services.version:
         tx.record(NodeUpdated, update_node(node, tx.now, version=services.version), move="update")
-    services.sweeper_agent = _agent(tx, AgentPath.parse("/system/sweeper")).id
+    services.sweeper_agent = _ensure_agent(tx, AgentPath.parse("/system/sweeper")).id
     services.own_agents = (services.system_agent, services.sweeper_agent)
     reminders.start_watching(tx.ledger, tx.now)
-    user = tx.ledger.one(User, "operator") or _user(tx, operator_user(login))
+    user = tx.ledger.one(User, "operator") or _create_user(tx, name_operator(login))
     services.operator = user.name
-    operator = _agent(tx, AgentPath.root(user.name, "direct"))
+    operator = _ensure_agent(tx, AgentPath.root(user.name, "direct"))
     services.operator_agent = operator.id
     services.status = replace(services.status, node=node.name)
-    _token(tx, operator, secret)
+    _accept_token(tx, operator, secret)
 
 
-def _node(tx: Transaction, host: str) -> Node:
-    node = Node(id=tx.mint("nod"), created_at=tx.now, updated_at=tx.now, name=node_name(host), local=True)
+def _create_node(tx: Transaction, host: str) -> Node:
+    node = Node(id=tx.mint("nod"), created_at=tx.now, updated_at=tx.now, name=name_node(host), local=True)
     tx.services.node = node.name
     # The broker's own agent is the source of events that no other agent causes.
-    system = _agent(tx, AgentPath.parse("/system/broker"))
+    system = _ensure_agent(tx, AgentPath.parse("/system/broker"))
     return tx.record(NodeCreated, node, move="create", source=system.id)
 
 
-def _agent(tx: Transaction, path: AgentPath) -> Agent:
+def _ensure_agent(tx: Transaction, path: AgentPath) -> Agent:
     found = tx.ledger.one(Agent, "agent_at_path", path=str(path))
     if found is not None:
         return found
     ident = tx.mint("agt")
     tx.services.system_agent = tx.services.system_agent or ident
-    agent = new_agent(
+    agent = create_agent(
         ident, path, tx.now, node=tx.services.node, by=tx.services.system_agent, tool_role=ToolRole.HOST
     )
     return tx.record(AgentRegistered, agent, move="register", source=tx.services.system_agent)
 
 
-def _user(tx: Transaction, name: str) -> User:
+def _create_user(tx: Transaction, name: str) -> User:
     user = User(
         id=tx.mint("usr"),
         created_at=tx.now,
@@ -72,12 +72,12 @@ def _user(tx: Transaction, name: str) -> User:
     return tx.record(UserCreated, check_user(user), move="create")
 
 
-def _token(tx: Transaction, operator: Agent, secret: str) -> None:
+def _accept_token(tx: Transaction, operator: Agent, secret: str) -> None:
     """Accept the secret in the token file: a new secret becomes valid and revokes the previous one.
 
     A revoked secret stays revoked; the file then needs another one.
     """
-    found = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    found = tx.ledger.one(Token, "token_hashed", hashed=hash_secret(secret))
     if found is not None:
         tx.services.file_token = found.id
     if found is not None and found.state is TokenState.ACTIVE:
@@ -93,7 +93,7 @@ def _token(tx: Transaction, operator: Agent, secret: str) -> None:
         created_at=tx.now,
         updated_at=tx.now,
         kind=TokenKind.OPERATOR,
-        hashed=hash_of(secret),
+        hashed=hash_secret(secret),
         label=_LABEL,
         user=operator.owner,
         agent_id=operator.id,

@@ -66,7 +66,7 @@ class Manner(Enum):
     READ: `function(tx, request)` on a reader thread.
     WRITE: `function(tx, request)` in one transaction, once for each idempotency key.
     DISK: `function(tx, request)` in a thread, because it touches files; it only looks at the store.
-    ASYNC: `await function(call, request)` on the event loop, with transactions of its own.
+    ASYNC: `await function(call, request)` on the event loop; it opens its own transactions.
     """
 
     READ = auto()
@@ -89,18 +89,18 @@ class Handler(NamedTuple):
 
 HANDLERS: Mapping[type[Request[Any]], Handler] = {
     # -- overview
-    overview_requests.ShowStatus: Handler(overview.status, READ),
-    overview_requests.ShowNow: Handler(overview.now, READ),
+    overview_requests.ShowStatus: Handler(overview.show_status, READ),
+    overview_requests.ShowNow: Handler(overview.show_now, READ),
     overview_requests.MarkLooked: Handler(overview.mark_seen, WRITE),
     overview_requests.PauseScout: Handler(pause.pause, WRITE),
     overview_requests.ResumeScout: Handler(pause.resume, WRITE),
     overview_requests.ReloadSettings: Handler(overview.reload_settings, DISK),
     overview_requests.ListNodes: Handler(overview.list_nodes, READ),
-    overview_requests.ReadLog: Handler(overview.log, READ),
+    overview_requests.ReadLog: Handler(overview.read_log, READ),
     # -- agents
     agent_requests.WhoAmI: Handler(agents.identify, ASYNC),
     agent_requests.RegisterAgent: Handler(agents.register, WRITE),
-    agent_requests.Who: Handler(agents.who, READ),
+    agent_requests.Who: Handler(agents.list_agents, READ),
     agent_requests.ShowAgent: Handler(agents.show, READ),
     agent_requests.ConfigureAgent: Handler(agents.configure, WRITE),
     agent_requests.RetireAgent: Handler(revival.retire_agent, ASYNC),
@@ -134,7 +134,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     finish_requests.FinishAgent: Handler(finish.finish_agent, ASYNC, after_probe=True),
     finish_requests.FinishDone: Handler(finish.finish_done, ASYNC, after_probe=True),
     # -- enrolment
-    enrolment_requests.Enrol: Handler(enrolment.enrol, WRITE),
+    enrolment_requests.Enrol: Handler(enrolment.enrol_session, WRITE),
     enrolment_requests.ReportHook: Handler(hook_reports.report_hook, ASYNC),
     # -- talk
     talk_requests.Send: Handler(talk.send, WRITE, after_probe=True),
@@ -142,7 +142,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     talk_requests.GetMessage: Handler(talk.get_message, READ),
     talk_requests.ListMessages: Handler(talk.list_messages, READ),
     talk_requests.RedactMessage: Handler(talk.redact_message, WRITE),
-    talk_requests.Latest: Handler(talk.latest, READ),
+    talk_requests.Latest: Handler(talk.list_latest, READ),
     talk_requests.Search: Handler(overview.search, READ),
     talk_requests.PutBlob: Handler(talk.put_blob, ASYNC),
     talk_requests.GetBlob: Handler(talk.get_blob, READ),
@@ -163,7 +163,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     channel_requests.ShowChannel: Handler(channels.show_channel, READ),
     channel_requests.JoinChannel: Handler(channels.join_channel, WRITE),
     channel_requests.LeaveChannel: Handler(channels.leave_channel, WRITE),
-    channel_requests.ChannelPolicy: Handler(channels.policy, WRITE),
+    channel_requests.ChannelPolicy: Handler(channels.set_channel_policy, WRITE),
     channel_requests.ArchiveChannel: Handler(channels.archive, WRITE),
     # -- asks
     ask_requests.MakeAsk: Handler(asks.make_ask, WRITE, wait=waits.wait_for_result, after_probe=True),
@@ -194,7 +194,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     work_requests.ListWork: Handler(work.list_work, READ),
     work_requests.GetWork: Handler(work.get, READ),
     work_requests.StartWork: Handler(work.start, WRITE),
-    work_requests.ProgressWork: Handler(work.progress, WRITE),
+    work_requests.ProgressWork: Handler(work.report_progress, WRITE),
     work_requests.WaitWork: Handler(work.wait, WRITE),
     work_requests.ResumeWork: Handler(work.resume, WRITE),
     work_requests.SubmitWork: Handler(work.submit, WRITE),
@@ -208,9 +208,9 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     attention_requests.ListAttention: Handler(attention.list_attention, READ),
     attention_requests.GetAttention: Handler(attention.get, READ, wait=waits.wait_for_decision),
     attention_requests.RaiseAttention: Handler(attention.raise_item, WRITE, wait=waits.wait_for_decision),
-    attention_requests.Need: Handler(attention.need, WRITE, wait=waits.wait_for_decision),
-    attention_requests.Consult: Handler(attention.consult, WRITE),
-    attention_requests.Notify: Handler(attention.notify, WRITE),
+    attention_requests.Need: Handler(attention.raise_need, WRITE, wait=waits.wait_for_decision),
+    attention_requests.Consult: Handler(attention.raise_consult, WRITE),
+    attention_requests.Notify: Handler(attention.raise_notice, WRITE),
     attention_requests.AnswerAttention: Handler(decisions.answer, WRITE),
     attention_requests.ApproveAttention: Handler(decisions.approve, WRITE),
     attention_requests.DenyAttention: Handler(decisions.deny, WRITE),
@@ -228,7 +228,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     reservation_requests.ReleaseReservation: Handler(reservations.release, WRITE),
     reservation_requests.CheckEdits: Handler(reservations.check, ASYNC),
     # -- insight
-    insight_requests.Why: Handler(why.why, READ),
+    insight_requests.Why: Handler(why.explain_record, READ),
     insight_requests.ShowBrief: Handler(insight.show_brief, ASYNC),
     insight_requests.ShowUsage: Handler(insight.show_usage, READ),
     insight_requests.ReportUsage: Handler(insight.report_usage, WRITE),

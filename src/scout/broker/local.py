@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.broker import references
 from scout.broker.handlers import HANDLERS, Handler, Manner
-from scout.broker.nearby_projects import with_projects
+from scout.broker.nearby_projects import add_projects
 from scout.broker.operations import overview, waits
 from scout.broker.routing import attachments
 from scout.broker.transaction.admission import Admitted
@@ -113,7 +113,7 @@ class LocalScout:
         """Return the request with whole ids."""
         if not references.needs_expansion(request):
             return request
-        return await self.open_call().read(lambda tx: references.expand(tx, request))
+        return await self.open_call().read(lambda tx: references.expand_references(tx, request))
 
     async def _with_real_folder(self, request: R) -> R:
         """Return the request with the real path of the folder in the agent settings it gives."""
@@ -150,7 +150,7 @@ class LocalScout:
         """Add the projects nearby to the refusal of an unknown name: one of them may be meant."""
         if not isinstance(problem, UnknownTarget):
             return problem
-        return await asyncio.to_thread(with_projects, problem, self._broker.services, self.who.caller)
+        return await asyncio.to_thread(add_projects, problem, self._broker.services, self.who.caller)
 
     # -- streams -----------------------------------------------------------------------------------
 
@@ -164,8 +164,8 @@ class LocalScout:
         call, broker, after = self.open_call(), self._broker, request.after
         request = await self._expand_references(request)
         if after is not None and after < 0:
-            raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
-        wanted = await call.read(lambda tx: overview.event_filter(tx, request, broker.glance))
+            raise Refused(BadRequest(problem="log numbers start at 1", field="after"))
+        wanted = await call.read(lambda tx: overview.build_event_filter(tx, request, broker.glance))
 
         async def read(place: int) -> list[Event]:
             return await broker.read(

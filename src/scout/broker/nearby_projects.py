@@ -16,15 +16,15 @@ from scout.ports import Surroundings
 _LOOKED = 16  # maximum directories searched
 
 
-def with_projects(problem: UnknownTarget, services: Services, caller: Viewpoint) -> UnknownTarget:
+def add_projects(problem: UnknownTarget, services: Services, caller: Viewpoint) -> UnknownTarget:
     """Return the refusal with nearby projects of this name, without projects that do not exist."""
-    problem = replace(problem, remedies=_usable(problem.remedies, services))
-    name = _definition(problem.address)
-    found = {place.project_root: place for place in _places(name, services, caller)} if name else {}
+    problem = replace(problem, remedies=_drop_missing(problem.remedies, services))
+    name = _read_definition(problem.address)
+    found = {place.project_root: place for place in _find_projects(name, services, caller)} if name else {}
     if not found:
         return problem
     near = [Candidate(address=f"project:{root}") for root in found]
-    asks = [_ask(root) for root in found]
+    asks = [_suggest_ask(root) for root in found]
     return replace(
         problem,
         candidates=(*problem.candidates, *near),
@@ -32,13 +32,15 @@ def with_projects(problem: UnknownTarget, services: Services, caller: Viewpoint)
     )
 
 
-def _usable(remedies: tuple[Remedy, ...], services: Services) -> tuple[Remedy, ...]:
+def _drop_missing(remedies: tuple[Remedy, ...], services: Services) -> tuple[Remedy, ...]:
     """Drop remedies whose project path is not a directory."""
-    kept = tuple(one for one in remedies if "projectPath" not in one.parameters or _is_there(one, services))
+    kept = tuple(
+        one for one in remedies if "projectPath" not in one.parameters or _has_project(one, services)
+    )
     return kept or (Remedy(operation="who", parameters={}, why="list agents"),)
 
 
-def _is_there(remedy: Remedy, services: Services) -> bool:
+def _has_project(remedy: Remedy, services: Services) -> bool:
     try:
         services.places.locate(str(remedy.parameters["projectPath"]))
     except Refused:
@@ -46,7 +48,7 @@ def _is_there(remedy: Remedy, services: Services) -> bool:
     return True
 
 
-def _definition(address: str) -> str | None:
+def _read_definition(address: str) -> str | None:
     try:
         name = lex(address)
     except Refused:
@@ -54,7 +56,7 @@ def _definition(address: str) -> str | None:
     return name.address.definition_id if isinstance(name, HandleName) else None
 
 
-def _places(name: str, services: Services, caller: Viewpoint) -> Iterator[Surroundings]:
+def _find_projects(name: str, services: Services, caller: Viewpoint) -> Iterator[Surroundings]:
     beside = [str(PurePath(caller.project_root).parent)] if caller.project_root else []
     for folder in list(dict.fromkeys((*beside, *services.roots)))[:_LOOKED]:
         try:
@@ -65,7 +67,7 @@ def _places(name: str, services: Services, caller: Viewpoint) -> Iterator[Surrou
             yield place
 
 
-def _ask(root: str) -> Remedy:
+def _suggest_ask(root: str) -> Remedy:
     return Remedy(
         operation="ask", parameters={"projectPath": root, "body": PLACEHOLDER}, why="a project nearby"
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from scout.base.ids import prefix_of
+from scout.base.ids import parse_prefix
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.broker.operations import (
@@ -51,7 +51,7 @@ from scout.protocol.allowances import GetAllowance, ListAllowances
 from scout.protocol.asks import GetAsk, GetFlight, ListFlights
 from scout.protocol.attention import GetAttention, ListAttention
 from scout.protocol.channels import GetConversation, ListConversations
-from scout.protocol.correction import parameters_of
+from scout.protocol.correction import list_parameters
 from scout.protocol.inbox import GetDelivery, ListDeliveries
 from scout.protocol.questions import GetQuestion, ListQuestions
 from scout.protocol.request import Page, Request
@@ -82,32 +82,32 @@ class _Noun(NamedTuple):
     operation: str = ""
 
 
-def _reader(
+def _build_reader(
     handler: Callable[[Transaction, Any], object], request: type[Request[Any]], field: str
 ) -> ReadRecord:
     """Return a function that reads one record through its show operation."""
     return lambda tx, ident: handler(tx, request(**{field: ident}))
 
 
-def _flights(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_flights(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     """Return the flights that the caller asked for; if there are none, all that it may read."""
     wanted = ListFlights(agent=agent, open=is_open, limit=_SHOWN)
     mine = flights.list_flights(tx, replace(wanted, mine=True)) if agent is None else None
     return mine if mine is not None and mine.items else flights.list_flights(tx, wanted)
 
 
-def _sessions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_sessions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return records.list_sessions(tx, ListSessions(agent=agent, live=is_open, limit=_SHOWN))
 
 
-def _attention(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_attention(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     found = attention.list_attention(tx, ListAttention(all=not is_open, limit=_MANY))
     newest = sorted(found.items, key=lambda one: one.id, reverse=True)
     named = tx.resolve(agent).agent.id if agent is not None else None
     return Page(items=tuple(one for one in newest if named in (None, one.agent_id)))
 
 
-def _allowances(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_allowances(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return allowances.list_allowances(tx, ListAllowances(all=not is_open, limit=_SHOWN))
 
 
@@ -118,109 +118,123 @@ def _reservations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any
     return Page(items=mine) if agent is None and mine else reservations.list_reservations(tx, wanted)
 
 
-def _questions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_questions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return questions.list_questions(tx, ListQuestions(owed=is_open, limit=_SHOWN))
 
 
-def _work(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_work(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return work.list_work(tx, ListWork(all=not is_open, limit=_SHOWN))
 
 
-def _conversations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_conversations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return channels.list_conversations(tx, ListConversations(limit=_SHOWN))
 
 
-def _cards(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_cards(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return access.list_cards(tx, ListCards(limit=_SHOWN))
 
 
-def _asks(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    found = _flights(tx, agent, is_open).items
+def _list_asks(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    found = _list_flights(tx, agent, is_open).items
     return Page(items=tuple(tx.need(Ask, "ask", one.ask_id) for one in found))
 
 
-def _tokens(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_tokens(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     """Return active tokens only: an ended one cannot be rotated or revoked."""
     found = access.list_tokens(tx, ListTokens(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is TokenState.ACTIVE))
 
 
-def _grants(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_grants(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     found = access.list_grants(tx, ListGrants(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is GrantState.ACTIVE))
 
 
-def _messages(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    newest = talk.latest(tx, Latest(limit=_SHOWN)).items
+def _list_messages(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    newest = talk.list_latest(tx, Latest(limit=_SHOWN)).items
     return Page(items=tuple(one.message for one in newest if one.message is not None))
 
 
-def _deliveries(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_deliveries(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return inbox.list_deliveries(tx, ListDeliveries(limit=_SHOWN))
 
 
-def _agent(tx: Transaction, ident: str) -> object:
+def _resolve_agent(tx: Transaction, ident: str) -> object:
     return tx.resolve(ident)
 
 
 # Id prefix → record type.
 _NOUNS: Mapping[str, _Noun] = {
-    "agt": _Noun("agent", Agent, _agent),
+    "agt": _Noun("agent", Agent, _resolve_agent),
     "alw": _Noun(
         "allowance",
         Allowance,
-        _reader(allowances.get, GetAllowance, "allowance_id"),
-        _allowances,
+        _build_reader(allowances.get, GetAllowance, "allowance_id"),
+        _list_allowances,
         "allow.list",
     ),
-    "ask": _Noun("ask", Ask, _reader(flights.get_ask, GetAsk, "ask_id"), _asks, "flight.list"),
+    "ask": _Noun("ask", Ask, _build_reader(flights.get_ask, GetAsk, "ask_id"), _list_asks, "flight.list"),
     "att": _Noun(
         "attention item",
         Attention,
-        _reader(attention.get, GetAttention, "attention_id"),
-        _attention,
+        _build_reader(attention.get, GetAttention, "attention_id"),
+        _list_attention,
         "attention",
     ),
     "cnv": _Noun(
         "conversation",
         Conversation,
-        _reader(channels.get_conversation, GetConversation, "conversation_id"),
-        _conversations,
+        _build_reader(channels.get_conversation, GetConversation, "conversation_id"),
+        _list_conversations,
         "conversation.list",
     ),
-    "crd": _Noun("card", Card, _reader(access.show_card, ShowCard, "card_id"), _cards, "card.list"),
+    "crd": _Noun(
+        "card", Card, _build_reader(access.show_card, ShowCard, "card_id"), _list_cards, "card.list"
+    ),
     "dlv": _Noun(
         "delivery",
         Delivery,
-        _reader(inbox.get_delivery, GetDelivery, "delivery_id"),
-        _deliveries,
+        _build_reader(inbox.get_delivery, GetDelivery, "delivery_id"),
+        _list_deliveries,
         "delivery.list",
     ),
     "ept": _Noun("endpoint", Endpoint),
-    "flt": _Noun("flight", Flight, _reader(flights.get, GetFlight, "flight_id"), _flights, "flight.list"),
-    "grt": _Noun("grant", Grant, None, _grants, "grant.list"),
+    "flt": _Noun(
+        "flight", Flight, _build_reader(flights.get, GetFlight, "flight_id"), _list_flights, "flight.list"
+    ),
+    "grt": _Noun("grant", Grant, None, _list_grants, "grant.list"),
     "msg": _Noun(
-        "message", Message, _reader(talk.get_message, GetMessage, "message_id"), _messages, "latest"
+        "message",
+        Message,
+        _build_reader(talk.get_message, GetMessage, "message_id"),
+        _list_messages,
+        "latest",
     ),
     "qst": _Noun(
-        "question", Question, _reader(questions.get, GetQuestion, "question_id"), _questions, "question.list"
+        "question",
+        Question,
+        _build_reader(questions.get, GetQuestion, "question_id"),
+        _list_questions,
+        "question.list",
     ),
     "rsv": _Noun(
         "reservation",
         Reservation,
-        _reader(reservations.get, GetReservation, "reservation_id"),
+        _build_reader(reservations.get, GetReservation, "reservation_id"),
         _reservations,
         "reserve.list",
     ),
     "ses": _Noun(
         "session",
         Session,
-        _reader(records.get_session, GetSession, "session_id"),
-        _sessions,
+        _build_reader(records.get_session, GetSession, "session_id"),
+        _list_sessions,
         "session.list",
     ),
-    "tok": _Noun("token", Token, None, _tokens, "token.list"),
-    "wrk": _Noun("work item", WorkItem, _reader(work.get, GetWork, "work_item_id"), _work, "work.list"),
+    "tok": _Noun("token", Token, None, _list_tokens, "token.list"),
+    "wrk": _Noun(
+        "work item", WorkItem, _build_reader(work.get, GetWork, "work_item_id"), _list_work, "work.list"
+    ),
 }
 
 # Request fields that hold an id → the default prefix.
@@ -263,33 +277,33 @@ _ENDED = frozenset({"attention item", "allowance", "reservation", "work item"})
 
 def needs_expansion(request: Request[Any]) -> bool:
     """Whether a field of the request holds a short id."""
-    return any(_is_short(name, text) for name, texts in _named(request) for text in texts)
+    return any(_is_short(name, text) for name, texts in _list_references(request) for text in texts)
 
 
-def expand(tx: Transaction, request: R) -> R:
+def expand_references(tx: Transaction, request: R) -> R:
     """Return the request with full ids; refuse an ambiguous id with its candidates."""
     changes: dict[str, Any] = {}
-    for name, texts in _named(request):
-        whole = tuple(_whole(tx, request, name, text) for text in texts)
+    for name, texts in _list_references(request):
+        whole = tuple(_expand_one(tx, request, name, text) for text in texts)
         changes[name] = whole if isinstance(getattr(request, name), tuple) else whole[0]
     return replace(request, **changes)
 
 
-def _named(request: Request[Any]) -> list[tuple[str, tuple[str, ...]]]:
+def _list_references(request: Request[Any]) -> list[tuple[str, tuple[str, ...]]]:
     """Return the id fields of a request with their values."""
-    held = [(name, getattr(request, name)) for name in _fields_of(type(request))]
+    held = [(name, getattr(request, name)) for name in _list_fields(type(request))]
     texts = [(name, (value,)) for name, value in held if isinstance(value, str)]
     several = [(name, cast(tuple[str, ...], value)) for name, value in held if isinstance(value, tuple)]
     return [*texts, *several]
 
 
 @functools.cache
-def _fields_of(request: type[Request[Any]]) -> tuple[str, ...]:
+def _list_fields(request: type[Request[Any]]) -> tuple[str, ...]:
     return tuple(name for name in request.__struct_fields__ if name in _FIELDS)
 
 
 def _is_short(field: str, text: str) -> bool:
-    if prefix_of(text) is not None:
+    if parse_prefix(text) is not None:
         return False
     short = _SHORT.fullmatch(text)
     if short is not None:
@@ -299,23 +313,23 @@ def _is_short(field: str, text: str) -> bool:
     return listed and (text in _WORDS or (field in _OF_AGENTS and "_" not in text))
 
 
-def _whole(tx: Transaction, request: Request[Any], field: str, text: str) -> str:
+def _expand_one(tx: Transaction, request: Request[Any], field: str, text: str) -> str:
     if not _is_short(field, text):
         return text
     short = _SHORT.fullmatch(text)
     noun = _NOUNS[short[1] if short else _FIELDS[field]]
     if short is not None:
-        found = _beginning(tx, noun, text)
+        found = _find_by_prefix(tx, noun, text)
     elif text in _WORDS:
-        found = _listed(tx, noun, None, is_open=text == "only")[: 1 if text == "last" else None]
+        found = _list_candidates(tx, noun, None, is_open=text == "only")[: 1 if text == "last" else None]
     else:
-        found = _of_agent(tx, noun, text, shown=not request.writes)
+        found = _list_of_agent(tx, noun, text, shown=not request.writes)
     if len(found) == 1:
         return found[0].address
-    raise Refused(_several(request, field, text, noun, found) if found else _none(noun, text))
+    raise Refused(_build_ambiguous(request, field, text, noun, found) if found else _build_none(noun, text))
 
 
-def _beginning(tx: Transaction, noun: _Noun, text: str) -> list[Candidate]:
+def _find_by_prefix(tx: Transaction, noun: _Noun, text: str) -> list[Candidate]:
     """Return the records with this id prefix that the caller may read."""
     found = tx.ledger.beginning(noun.record, text, _SHOWN)
     return [Candidate(address=ident) for ident in found if _may_read(tx, noun, ident)]
@@ -332,23 +346,24 @@ def _may_read(tx: Transaction, noun: _Noun, ident: str) -> bool:
     return True
 
 
-def _listed(tx: Transaction, noun: _Noun, agent: str | None, *, is_open: bool) -> list[Candidate]:
+def _list_candidates(tx: Transaction, noun: _Noun, agent: str | None, *, is_open: bool) -> list[Candidate]:
     if noun.listed is None:
         return []
     return [
-        Candidate(address=one.id, why=_title(one)) for one in noun.listed(tx, agent, is_open).items[:_SHOWN]
+        Candidate(address=one.id, why=_get_title(one))
+        for one in noun.listed(tx, agent, is_open).items[:_SHOWN]
     ]
 
 
-def _of_agent(tx: Transaction, noun: _Noun, agent: str, *, shown: bool) -> list[Candidate]:
+def _list_of_agent(tx: Transaction, noun: _Noun, agent: str, *, shown: bool) -> list[Candidate]:
     """Return an agent's open records; for a read request, fall back to its newest record."""
-    found = _listed(tx, noun, agent, is_open=True)
+    found = _list_candidates(tx, noun, agent, is_open=True)
     if found or not shown or noun.name not in _SHOWN_AFTERWARDS:
         return found
-    return _listed(tx, noun, agent, is_open=False)[:1]
+    return _list_candidates(tx, noun, agent, is_open=False)[:1]
 
 
-def _title(record: Any) -> str:
+def _get_title(record: Any) -> str:
     """Return a one-line title of the record."""
     text = next(
         (getattr(record, name) for name in ("title", "body", "name") if getattr(record, name, "")), ""
@@ -356,11 +371,11 @@ def _title(record: Any) -> str:
     return str(text).strip().partition("\n")[0][:80]
 
 
-def _several(
+def _build_ambiguous(
     request: Request[Any], field: str, text: str, noun: _Noun, found: list[Candidate]
 ) -> AmbiguousTarget:
     """Return the refusal of an ambiguous id, with the request repeated for the first candidates."""
-    own = parameters_of(request)
+    own = list_parameters(request)
     key = next(info.encode_name for info in msgspec.structs.fields(type(request)) if info.name == field)
     again = [{**own, key: one.address} for one in found[:3]]
     return AmbiguousTarget(
@@ -373,8 +388,8 @@ def _several(
     )
 
 
-def _none(noun: _Noun, text: str) -> NotFound:
+def _build_none(noun: _Noun, text: str) -> NotFound:
     ended = noun.name in _ENDED and _SHORT.fullmatch(text) is None
-    parameters, why = ({"all": True}, "those that have ended, too") if ended else ({}, "those there are")
+    parameters, why = ({"all": True}, "include ended ones") if ended else ({}, "list them")
     look = Remedy(operation=noun.operation, parameters=parameters, why=why)
     return NotFound(noun=noun.name, id=text[:200], remedies=(look,) if noun.operation else ())

@@ -121,7 +121,7 @@ def read(argv: list[str]) -> tuple[str, list[str], dict[str, Any], dict[str, Any
     """Return verb, words, parameters and options; None if the full command line must parse it."""
     if any(name.endswith("_COMPLETE") for name in os.environ if name.startswith("_SCOUT")):
         return None
-    verb, rest = _verb(argv)
+    verb, rest = _split_verb(argv)
     if verb not in FLAGS:
         return None
     try:
@@ -130,29 +130,29 @@ def read(argv: list[str]) -> tuple[str, list[str], dict[str, Any], dict[str, Any
         return None
 
 
-def _verb(argv: list[str]) -> tuple[str, list[str]]:
+def _split_verb(argv: list[str]) -> tuple[str, list[str]]:
     """Return the verb and the rest: no words mean `now`, an address an ask, and a noun alone lists."""
     if not argv or argv == ["--json"]:
         return "now", argv
     first, *rest = argv
     if first.startswith(("@", ">>")):
-        return "ask", _implicit(argv)
+        return "ask", _split_implicit_ask(argv)
     if f"{first} list" not in FLAGS:
-        return (first, rest) if first in FLAGS else _same_as(first, rest)
+        return (first, rest) if first in FLAGS else _resolve_synonym(first, rest)
     if not rest or rest[0].startswith("-"):
         return f"{first} list", rest
     return f"{first} {rest[0]}", rest[1:]
 
 
-def _same_as(word: str, rest: list[str]) -> tuple[str, list[str]]:
+def _resolve_synonym(word: str, rest: list[str]) -> tuple[str, list[str]]:
     """Resolve a synonym: `tell` is `send`, `ps` is `session list --live`."""
     from scout.cli.connection.catalogue import COMMANDS, SAME_AS
 
     known = word in SAME_AS and word not in COMMANDS and SAME_AS[word] != (word,)
-    return _verb([*SAME_AS[word], *rest]) if known else (word, rest)
+    return _split_verb([*SAME_AS[word], *rest]) if known else (word, rest)
 
 
-def _implicit(argv: list[str]) -> list[str]:
+def _split_implicit_ask(argv: list[str]) -> list[str]:
     """Split an implicit ask: `scout @agent text`, `scout '@agent text'` or `scout '>> agent text'`."""
     if argv[0].startswith(">>"):
         return argv
@@ -214,13 +214,13 @@ def move_json(argv: list[str]) -> list[str]:
     return [*rest[:end], "--json", *rest[end:]]
 
 
-def hang_up() -> int:
+def end_quietly() -> int:
     """End silently after a broken pipe (`scout log | head`), as other programs do."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
 
-def _for_a_host(argv: list[str]) -> int | None:
+def _run_host_command(argv: list[str]) -> int | None:
     """Run the commands that hosts call, at every prompt or as long as they run."""
     verb, words = argv[0] if argv else "", argv[1:]
     if verb not in ("hook", "mcp", "statusline") or {"--help", "-h"} & {*words}:
@@ -236,7 +236,7 @@ def _for_a_host(argv: list[str]) -> int | None:
 
 def run(argv: list[str]) -> int | None:
     """Run a command and return the exit code; None if the full command line must run it."""
-    hosted = _for_a_host(argv)
+    hosted = _run_host_command(argv)
     if hosted is not None:
         return hosted
     plain = read(argv)
@@ -259,50 +259,50 @@ def run(argv: list[str]) -> int | None:
         return 130
 
 
-def _manner(given: dict[str, Any]) -> Options:
+def _build_options(given: dict[str, Any]) -> Options:
     from scout.cli.operations.verbs import Options
 
     return Options(**given)
 
 
-def _speak(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+def _run_send_or_ask(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.operations import verbs
 
-    return {"send": verbs.send, "ask": verbs.ask}[verb](words, parameters, _manner(given))
+    return {"send": verbs.send, "ask": verbs.ask}[verb](words, parameters, _build_options(given))
 
 
 def _reply(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.connection.call import ROUTES
     from scout.cli.operations import verbs
 
-    return verbs.reply(words, parameters, _manner(given), ROUTES["reply"])
+    return verbs.reply(words, parameters, _build_options(given), ROUTES["reply"])
 
 
 def _read_inbox(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.operations import verbs
 
-    return verbs.inbox(parameters, _manner(given))
+    return verbs.show_inbox(parameters, _build_options(given))
 
 
 def _wait(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.waiting.follow import follow
 
     timeout = given.pop("timeout", None)
-    manner = _manner(given)
+    manner = _build_options(given)
     return follow(manner.line(), words[0] if words else "only", timeout, manner.as_json)
 
 
 def _decide(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.operations.decision_calls import decide
 
-    return decide(verb, words, given.pop("all_of", None), parameters, _manner(given))
+    return decide(verb, words, given.pop("all_of", None), parameters, _build_options(given))
 
 
 def _watch(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.operations.overview import follow_log
 
     count = given.pop("count", None)
-    return follow_log(parameters, _manner(given), count)
+    return follow_log(parameters, _build_options(given), count)
 
 
 def _look(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
@@ -310,20 +310,20 @@ def _look(verb: str, words: list[str], parameters: dict[str, Any], given: dict[s
     from scout.cli.operations import overview
 
     if verb == "now":
-        return overview.show_now(parameters, _manner(given))
+        return overview.show_now(parameters, _build_options(given))
     if verb == "status":
-        return overview.show_status(_manner(given))
+        return overview.show_status(_build_options(given))
     operation = verb.replace(" ", ".")
     if verb in _ONE_RECORD:
         named = {_ONE_RECORD[verb]: words[0] if words else "only"}
     else:
         named = {"query": words[0]} if words else {}
-    return overview.look(operation, ROUTES[operation], {**named, **parameters}, _manner(given))
+    return overview.poll(operation, ROUTES[operation], {**named, **parameters}, _build_options(given))
 
 
 _DOING: dict[str, Callable[[str, list[str], dict[str, Any], dict[str, Any]], int]] = {
-    "send": _speak,
-    "ask": _speak,
+    "send": _run_send_or_ask,
+    "ask": _run_send_or_ask,
     "reply": _reply,
     "inbox": _read_inbox,
     "wait": _wait,

@@ -24,12 +24,12 @@ from scout.cli.connection.catalogue import (
     suggest_commands,
 )
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note, note_text, out
+from scout.cli.connection.text import note, out, print_note_text
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-def _load(*path: str) -> click.Command:
+def _load_command(*path: str) -> click.Command:
     """Load a command by its words: written by hand, a group, or built from the operation table."""
     name = ".".join(path)
     if name in MODULES:
@@ -37,9 +37,9 @@ def _load(*path: str) -> click.Command:
         return getattr(importlib.import_module(module), attribute)
     if name in GROUPS:
         return (_Alone if name in ALONE else _Words)(name, help=COMMANDS[name])
-    from scout.cli.operations.build import build
+    from scout.cli.operations.build import build_command
 
-    return build(OPERATIONS_OF.get(name, name), path)
+    return build_command(OPERATIONS_OF.get(name, name), path)
 
 
 class _Tidy(click.Group):
@@ -69,7 +69,7 @@ class _Words(_Tidy):
     """The commands below a noun, such as `flight list`."""
 
     def __init__(self, name: str, **more: Any) -> None:
-        super().__init__(name, epilog=_examples(name), **more)
+        super().__init__(name, epilog=_build_examples(name), **more)
 
     def names(self) -> dict[str, str]:
         assert self.name is not None
@@ -77,7 +77,7 @@ class _Words(_Tidy):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         assert self.name is not None
-        return _load(self.name, cmd_name) if cmd_name in GROUPS[self.name] else None
+        return _load_command(self.name, cmd_name) if cmd_name in GROUPS[self.name] else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -85,16 +85,16 @@ class _Words(_Tidy):
         """Accept synonyms of `show` and `list` below every noun."""
         if args[0] not in self.names():
             if self.name == "agent" and args[0] in LOOKS[0]:
-                return "show", _load("show"), args[1:]
-            args = [*(self._same_as(args[0], LOOKS) or args)[:1], *args[1:]]
+                return "show", _load_command("show"), args[1:]
+            args = [*(self._find_synonyms(args[0], LOOKS) or args)[:1], *args[1:]]
         return super().resolve_command(ctx, args)
 
     def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
         near = super().offers(ctx, args)
-        meant = self._same_as(args[0], CHANGES)
+        meant = self._find_synonyms(args[0], CHANGES)
         return near or [f"try: {ctx.command_path} {word} --help" for word in meant]
 
-    def _same_as(self, word: str, meanings: tuple[tuple[str, ...], ...]) -> list[str]:
+    def _find_synonyms(self, word: str, meanings: tuple[tuple[str, ...], ...]) -> list[str]:
         """Return the commands of this noun with the same meaning as a word."""
         same = [one for words in meanings if word in words for one in words]
         return [one for one in self.names() if one in same]
@@ -104,7 +104,7 @@ class _Alone(_Words):
     """A noun that also works alone, as `inbox` lists; it takes the flags of that command."""
 
     def __init__(self, name: str, **more: Any) -> None:
-        listing = _load(name, ALONE[name])
+        listing = _load_command(name, ALONE[name])
 
         def alone(**given: Any) -> None:
             context = click.get_current_context()
@@ -116,7 +116,7 @@ class _Alone(_Words):
         super().__init__(name, invoke_without_command=True, params=options, callback=alone, **more)
 
 
-def _examples(name: str) -> str:
+def _build_examples(name: str) -> str:
     from scout.cli.operations.examples import EXAMPLES
 
     lines = [EXAMPLES[f"{name}.{word}"][0] for word in GROUPS[name]]
@@ -130,7 +130,7 @@ class _Scout(_Tidy):
         return COMMANDS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _load(cmd_name) if cmd_name in COMMANDS else None
+        return _load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -151,13 +151,13 @@ class _Scout(_Tidy):
 
     def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the commands for a word's meaning, else the nearest spelling of a command or synonym."""
-        from scout.policy.nearest import keys_of
+        from scout.policy.nearest import build_keys
 
         if args[0] in MEANINGS:
             return [f"try: {line}" for line in suggest_commands(args[0], args[1:])]
         known = {**{name: (name,) for name in COMMANDS}, **SAME_AS}
         begun = [name for name in COMMANDS if len(args[0]) > 2 and name.startswith(args[0])]
-        slips = [name for name in known if len(args[0]) > 2 and keys_of(name) & keys_of(args[0])]
+        slips = [name for name in known if len(args[0]) > 2 and build_keys(name) & build_keys(args[0])]
         near = difflib.get_close_matches(
             args[0], slips or [*known, *MEANINGS], n=1, cutoff=0.6 if slips else 0.75
         )
@@ -205,9 +205,9 @@ def _write_error(error: click.ClickException) -> None:
     """Print a usage error and a command to try."""
     context: click.Context | None = getattr(error, "ctx", None)
     if context is not None:
-        note_text(context.get_usage())
+        print_note_text(context.get_usage())
     message = error.format_message()
-    note_text(f"Error: {message}")
+    print_note_text(f"Error: {message}")
     if nearest := _nearest_choice(error):
         note(f"try: {nearest}")
     elif "\ntry: " not in message:
@@ -230,7 +230,7 @@ def _write_error(error: click.ClickException) -> None:
 def scout(ctx: click.Context, as_json: bool) -> None:
     """Scout gives every AI coding agent a name, a way to be reached, and work that is never lost."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(_load("now"), since=None, act_as=None, as_json=as_json)
+        ctx.invoke(_load_command("now"), since=None, act_as=None, as_json=as_json)
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ class BlockingScout:
         stream = self._scout.watch(request)
         try:
             while True:
-                yield self._run(_next(stream))
+                yield self._run(_read_next(stream))
         finally:
             self._run(_close(stream))
 
@@ -131,7 +131,7 @@ class BlockingScout:
         return self._run(self._scout.search(query))
 
 
-async def _next(stream: AsyncIterator[Event]) -> Event:
+async def _read_next(stream: AsyncIterator[Event]) -> Event:
     return await anext(stream)
 
 

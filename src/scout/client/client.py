@@ -11,7 +11,7 @@ import httpx2
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.client.environment import Environment, NoToken, build_headers, current_directory
+from scout.client.environment import Environment, NoToken, build_headers, get_current_directory
 from scout.client.http import quote
 from scout.client.sse import SseEvent, SseParser
 from scout.client.verbs import Verbs
@@ -54,7 +54,7 @@ class Scout(Verbs):
         self._url = url or self._environment.address.name
         self._token = token
         self._act_as = act_as
-        self._directory = os.fspath(directory) if directory is not None else current_directory()
+        self._directory = os.fspath(directory) if directory is not None else get_current_directory()
         self._http = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(uds=socket or None),
             base_url="http://localhost" if socket else self._url,
@@ -76,7 +76,7 @@ class Scout(Verbs):
     async def call(self, request: Request[T]) -> T:
         """Make any request of `scout.protocol` and return its typed result."""
         given: str | None = getattr(request, "idempotency_key", None)
-        headers = {**self._headers(), "Accept": "application/json"}
+        headers = {**self._build_headers(), "Accept": "application/json"}
         if type(request).writes:
             headers["Idempotency-Key"] = quote(given or secrets.token_hex(16))
         status, body = await self._exchange(*encode_request(request), headers)
@@ -107,7 +107,7 @@ class Scout(Verbs):
         last, failures = "" if wish.after is None else str(wish.after), 0
         while True:
             try:
-                async for event in self._stream(replace(wish, after=None), last):
+                async for event in self._read_stream(replace(wish, after=None), last):
                     failures = 0
                     if event.type == "dropped":
                         why = decode_refusal(0, event.data.encode())
@@ -123,8 +123,8 @@ class Scout(Verbs):
             await asyncio.sleep(_STREAM_PAUSES[failures])
             failures += 1
 
-    async def _stream(self, request: Watch, last: str) -> AsyncIterator[SseEvent]:
-        headers = {**self._headers(), "Accept": "text/event-stream"}
+    async def _read_stream(self, request: Watch, last: str) -> AsyncIterator[SseEvent]:
+        headers = {**self._build_headers(), "Accept": "text/event-stream"}
         if last:
             headers["Last-Event-ID"] = last
         parser = SseParser()
@@ -135,7 +135,7 @@ class Scout(Verbs):
                 if event := parser.feed(line):
                     yield event
 
-    def _headers(self) -> dict[str, str]:
+    def _build_headers(self) -> dict[str, str]:
         try:
             self._token = self._token or self._environment.find_token()
         except NoToken as missing:

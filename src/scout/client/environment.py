@@ -97,7 +97,7 @@ def build_headers(token: str, act_as: str | None = None, directory: str = "") ->
     return headers
 
 
-def current_directory() -> str:
+def get_current_directory() -> str:
     """Return the working directory; empty if it was removed."""
     try:
         return os.getcwd()  # noqa: PTH109 (pathlib would be loaded for this)

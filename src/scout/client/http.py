@@ -141,7 +141,7 @@ def exchange(
     with address.connect(timeout) as line:
         try:
             line.sendall(_build_request(address, method, target, headers, body))
-            if address.socket and not _begins_soon(line, timeout):
+            if address.socket and not _is_answered_soon(line, timeout):
                 silent()
             with line.makefile("rb") as answer:
                 status, got = _read_head(answer)
@@ -150,7 +150,7 @@ def exchange(
             raise Lost(str(error) or type(error).__name__) from None
 
 
-def stream(
+def open_stream(
     address: DaemonAddress,
     target: str,
     headers: dict[str, str],
@@ -190,7 +190,7 @@ def _build_request(
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-def _begins_soon(line: socket.socket, timeout: float) -> bool:
+def _is_answered_soon(line: socket.socket, timeout: float) -> bool:
     """Whether a response begins soon. Nothing of it is consumed."""
     line.settimeout(min(_SILENCE, timeout))
     try:
@@ -209,7 +209,7 @@ def _read_head(answer: BinaryIO) -> tuple[int, dict[str, str]]:
     headers: dict[str, str] = {}
     while (line := answer.readline()) not in (b"\r\n", b"\n"):
         if not line:
-            raise Lost("half an answer")
+            raise Lost("incomplete response")
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
     return int(first[1]), headers
@@ -222,7 +222,7 @@ def _read_body(answer: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
         length = int(headers["content-length"])
         data = answer.read(length)
         if len(data) < length:
-            raise Lost("half an answer")
+            raise Lost("incomplete response")
         yield data
     else:
         yield answer.read()
@@ -232,6 +232,6 @@ def _read_chunks(answer: BinaryIO) -> Iterator[bytes]:
     while size := int(answer.readline().partition(b";")[0].strip() or b"-1", 16):
         data = answer.read(size) if size > 0 else b""
         if not data or len(data) < size:
-            raise Lost("half an answer")
+            raise Lost("incomplete response")
         answer.readline()
         yield data

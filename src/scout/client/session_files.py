@@ -107,7 +107,7 @@ def _read_stat(pid: int) -> tuple[str, list[str]]:
     return name, rest.split()
 
 
-def process_start(pid: int) -> str:
+def read_process_start(pid: int) -> str:
     """Return the start time of a process, in the system's units."""
     return _read_process(pid)[2]
 

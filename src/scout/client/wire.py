@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused, Remedy
 from scout.client.http import build_target
-from scout.model.problems.diagnostics import by_code
+from scout.model.problems.diagnostics import find_diagnostic
 from scout.model.problems.request import Busy
-from scout.protocol.request import Request, result_of
+from scout.protocol.request import Request, get_result_type
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class UnknownCode(BadRequest, tag="unknown_code"):
 
 def encode_request(request: Request[Any]) -> tuple[str, str, bytes]:
     """Return method, target and body of a request."""
-    fields = plain(request)
+    fields = to_plain(request)
     fields.pop("idempotencyKey", None)  # sent as a header
     return build_target(type(request).route, fields)
 
@@ -38,7 +38,7 @@ def decode_response(request: Request[T], status: int, body: bytes) -> T:
     """Return the typed result of a request, or raise the refusal."""
     if status >= 400:
         raise decode_refusal(status, body)
-    return decode(body, result_of(type(request)))
+    return decode(body, get_result_type(type(request)))
 
 
 def decode_refusal(status: int, body: bytes) -> Refused:
@@ -52,7 +52,7 @@ def decode_refusal(status: int, body: bytes) -> Refused:
 
 def _decode_diagnostic(document: Mapping[str, Any]) -> Diagnostic:
     try:
-        return decode(dict(document), by_code(str(document.get("code"))))
+        return decode(dict(document), find_diagnostic(str(document.get("code"))))
     except Refused:
         message = str(document.get("message") or document.get("detail") or document.get("title"))
         return UnknownCode(

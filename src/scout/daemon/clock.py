@@ -23,14 +23,14 @@ class SystemClock:
         self._moved_by = os.environ.get("SCOUT_TEST_CLOCK_FILE", "")
 
     def now(self) -> Time:
-        moved = _seconds_in(self._moved_by) if self._moved_by else 0
+        moved = _read_seconds(self._moved_by) if self._moved_by else 0
         return Time(time.time_ns() // 1000 + moved * 1_000_000)
 
     def monotonic(self) -> float:
         return time.monotonic()
 
 
-def _seconds_in(file: str) -> int:
+def _read_seconds(file: str) -> int:
     """Return the seconds in a file; 0 while the file is missing or half written."""
     try:
         return int(Path(file).read_text("ascii"))
@@ -53,13 +53,13 @@ class SystemIds:
         moment = time.time_ns() // 1_000_000
         if moment > self._moment:
             self._moment = moment
-            self._series = chain.from_iterable(self._from_now_on())
+            self._series = chain.from_iterable(self._generate())
         return self._series
 
-    def _from_now_on(self) -> Iterator[Iterator[str]]:
+    def _generate(self) -> Iterator[Iterator[str]]:
         """Yield the ids of each millisecond; when they are used up, those of the next."""
         while True:
-            yield ids.series(self._moment, secrets.token_bytes(_RANDOM_BYTES))
+            yield ids.make_id_series(self._moment, secrets.token_bytes(_RANDOM_BYTES))
             self._moment += 1
 
     def secret(self) -> str:

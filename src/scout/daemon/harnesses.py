@@ -17,7 +17,7 @@ from scout.settings.record import Settings
 _ACP = {"gemini": ("gemini", "--acp"), "opencode": ("opencode", "acp")}
 
 
-def harnesses(settings: Settings) -> dict[str, Harness]:
+def build_harnesses(settings: Settings) -> dict[str, Harness]:
     """Return the harnesses by name, in the order in which they are listed."""
     sessions, also = Path(settings.sessions), settings.environment
     caps = settings.rules.limits

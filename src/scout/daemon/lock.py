@@ -40,7 +40,7 @@ class Lock:
 
 def take(home: str) -> Lock | None:
     """Take the lock of a data folder; None if another process holds it."""
-    descriptor = os.open(_file(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(_get_path(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     patient_until = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -57,7 +57,7 @@ def take(home: str) -> Lock | None:
 def is_held(home: str) -> bool:
     """Whether a daemon holds the lock of a data folder."""
     try:
-        descriptor = os.open(_file(home), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(_get_path(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -72,11 +72,11 @@ def is_held(home: str) -> bool:
 
 def read_facts(home: str) -> dict[str, Any]:
     """Read what the daemon wrote; empty while it starts."""
-    with contextlib.suppress(OSError, ValueError), open(_file(home), encoding="utf-8") as file:
+    with contextlib.suppress(OSError, ValueError), open(_get_path(home), encoding="utf-8") as file:
         told: Any = json.load(file)
         return {**told} if isinstance(told, dict) else {}
     return {}
 
 
-def _file(home: str) -> str:
+def _get_path(home: str) -> str:
     return f"{home}/lock"

@@ -14,7 +14,7 @@ _SIZE = 5 * 1024 * 1024
 _KEPT = 4
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return the text with every credential masked."""
     return _BEARER.sub(r"\1…", _SECRET.sub("sct_…", text))
 
@@ -23,17 +23,17 @@ class Redacting(logging.Formatter):
     """Masks credentials anywhere in a log record: message, arguments or stack trace."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return redacted(super().format(record))
+        return redact(super().format(record))
 
 
 class _Private(RotatingFileHandler):
     """Creates files that only the owner can read. The umask stays unchanged, because harnesses inherit it."""
 
     def _open(self) -> TextIOWrapper:
-        def private(path: str, flags: int) -> int:
+        def open_private(path: str, flags: int) -> int:
             return os.open(path, flags, 0o600)
 
-        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=private)  # type: ignore[return-value] (a mode that is text)
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=open_private)  # type: ignore[return-value] (a mode that is text)
 
 
 def open_log(file: Path, *, level: str, foreground: bool) -> list[logging.Handler]:

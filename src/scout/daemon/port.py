@@ -64,15 +64,15 @@ def listen_unix(path: Path) -> socket.socket:
     return listening
 
 
-def url_of(listening: socket.socket) -> str:
+def format_url(listening: socket.socket) -> str:
     """Return the address that was bound."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def holder_of(port: int, proc: Path = Path("/proc")) -> tuple[int | None, str]:
+def find_holder(port: int, proc: Path = Path("/proc")) -> tuple[int | None, str]:
     """Return the process that listens on a port, as far as this user may see it."""
-    inodes = set(_inodes(port, proc))
+    inodes = set(_list_inodes(port, proc))
     if not inodes:
         return None, ""
     for process in proc.glob("[0-9]*"):
@@ -84,7 +84,7 @@ def holder_of(port: int, proc: Path = Path("/proc")) -> tuple[int | None, str]:
     return None, ""
 
 
-def _inodes(port: int, proc: Path) -> Iterator[str]:
+def _list_inodes(port: int, proc: Path) -> Iterator[str]:
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in (proc / "net" / table).read_text().splitlines()[1:]:
@@ -94,7 +94,7 @@ def _inodes(port: int, proc: Path) -> Iterator[str]:
 
 
 def _refuse_port(port: int) -> PortInUse:
-    pid, process = holder_of(port)
+    pid, process = find_holder(port)
     another = port + 1 if port < 65_535 else port - 1
     remedies = (
         Remedy(operation="config.set", parameters={"key": "port", "value": another}, why="use another port"),

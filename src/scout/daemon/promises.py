@@ -130,7 +130,7 @@ class Play:
         flight = await self.reach(receipt.flight_id, FlightState.RUNNING)
         if flight.state is not FlightState.RUNNING:
             raise _NotTried(
-                f"its turn had {flight.state} before: {_short(flight.reason or flight.output or '')}"
+                f"its turn was already {flight.state}: {_shorten(flight.reason or flight.output or '')}"
             )
         return flight
 
@@ -138,35 +138,35 @@ class Play:
 # -- each promise ------------------------------------------------------------------------------------
 
 
-async def _is_ready(play: Play) -> str:
+async def _check_ready(play: Play) -> str:
     probe = play.wish.probe
     return f"version {probe.version}" if probe.version else "found"
 
 
-async def _keeps_identity(play: Play) -> str:
+async def _check_identity(play: Play) -> str:
     """Check that the agent is the same before and after a restart of the broker."""
     before = await play.need_agent()
-    await _restart(play)
+    await _restart_broker(play)
     after = await play.scout.show(before.address)
     if (after.id, after.address) != (before.id, before.address):
         raise _Failed(f"it was {before.address} and is {after.address} after a restart")
     return "the same agent under the same address after a restart of the broker"
 
 
-async def _guides(play: Play) -> str:
+async def _check_guidance(play: Play) -> str:
     await play.need_agent()
-    problem = await _refused(play.ask("hello", f"@{_NAME[:-1]}"))
+    problem = await _require_refusal(play.ask("hello", f"@{_NAME[:-1]}"))
     return f"an ask to a misspelt name was refused with {problem}"
 
 
-async def _reports_mismatch(play: Play) -> str:
+async def _check_mismatch(play: Play) -> str:
     other = "echo" if play.wish.harness.name != "echo" else "command"
     wrong = AttachSession(session=play.need_session().id, harness=other)
-    problem = await _refused(play.scout.call(wrong))
+    problem = await _require_refusal(play.scout.call(wrong))
     return f"an attach of its session as one of {other} was refused with {problem}"
 
 
-async def _documents(play: Play) -> str:
+async def _check_profiles(play: Play) -> str:
     """Check that every profile is enforced by the program, or that a note says what is not."""
     can, notes = play.can, play.wish.probe.notes
     if not can.native_profiles and not notes:
@@ -176,7 +176,7 @@ async def _documents(play: Play) -> str:
     return f"enforces {profiles}; {len(notes)} notes; {wake}"
 
 
-async def _has_endpoint(play: Play) -> str:
+async def _check_endpoint(play: Play) -> str:
     agent = await play.need_agent()
     key = secrets.token_hex(8)
     start = StartSession(agent=agent.address, harness=play.wish.harness.name, idempotency_key=key)
@@ -190,7 +190,7 @@ async def _has_endpoint(play: Play) -> str:
     return "its session started once for two requests, and is an endpoint of its agent"
 
 
-async def _is_deterministic(play: Play) -> str:
+async def _check_resolution(play: Play) -> str:
     session = play.need_session()
     seen = await play.scout.call(GetSession(session_id=session.id))
     if (seen.state, seen.harness) != ("live", play.wish.harness.name):
@@ -201,17 +201,17 @@ async def _is_deterministic(play: Play) -> str:
     return "start, inspect and attach gave the same live session"
 
 
-async def _answers(play: Play) -> str:
+async def _check_first_answer(play: Play) -> str:
     play.need_session()
-    word = _word()
-    receipt = await play.ask(_repeat(word))
+    word = _make_word()
+    receipt = await play.ask(_build_prompt(word))
     flight = await play.finish(receipt.flight_id)
     _check_answer(play, flight, word)
     play.first = receipt, flight
-    return f"it answered: {_short(flight.output or '')}"
+    return f"it answered: {_shorten(flight.output or '')}"
 
 
-async def _keeps_conversation(play: Play) -> str:
+async def _check_conversation(play: Play) -> str:
     receipt, flight = play.need_first()
     agent = await play.need_agent()
     page = await play.scout.call(ListMessages(conversation=receipt.conversation_id, limit=200))
@@ -221,22 +221,22 @@ async def _keeps_conversation(play: Play) -> str:
     return f"its reply is a message of {agent.address} in the ask's conversation"
 
 
-async def _needs_no_mention(play: Play) -> str:
+async def _check_target(play: Play) -> str:
     _, flight = play.need_first()
     if "@" in flight.body:
         raise _Failed("the body of the ask has a mention")
     return "the ask that it answered has no mention in its body"
 
 
-async def _imports_nothing(play: Play) -> str:
+async def _check_imports(play: Play) -> str:
     receipt, _ = play.need_first()
     page = await play.scout.call(ListMessages(conversation=receipt.conversation_id, limit=200))
     if len(page.items) != 2:
         raise _Failed(f"{len(page.items)} messages are stored for one ask and its answer")
-    return "stored are the ask and its answer, nothing of its transcript"
+    return "only the ask and its answer are stored, no transcript"
 
 
-async def _reports_usage(play: Play) -> str:
+async def _check_usage(play: Play) -> str:
     if play.can.usage is UsageKind.NONE:
         raise _NotSupported("it reports no usage")
     play.need_first()
@@ -250,22 +250,22 @@ async def _reports_usage(play: Play) -> str:
     )
 
 
-async def _gets_mail(play: Play) -> str:
+async def _check_mail(play: Play) -> str:
     """Check that a note comes with the next turn, also after a restart of the broker."""
     play.need_first()
-    agent, note, word = await play.need_agent(), _word(), _word()
+    agent, note, word = await play.need_agent(), _make_word(), _make_word()
     sent = await play.scout.send(agent.address, f"A note of the check, which needs no answer: {note}")
-    await _restart(play)
-    flight = await play.finish((await play.ask(_repeat(word))).flight_id)
+    await _restart_broker(play)
+    flight = await play.finish((await play.ask(_build_prompt(word))).flight_id)
     _check_answer(play, flight, word)
     play.restarted = flight
     delivery = await play.scout.call(GetDelivery(delivery_id=sent.deliveries[0].delivery_id))
     if delivery.state is not DeliveryState.ACKED or delivery.carried_with is None:
         raise _Failed(f"the note is still {delivery.state} after the next turn")
-    return "a note was told with its next turn"
+    return "a note came with its next turn"
 
 
-async def _recovers(play: Play) -> str:
+async def _check_recovery(play: Play) -> str:
     """Check that the turn after the restart was answered in the same session."""
     session = play.need_session()
     play.need_first()
@@ -279,17 +279,17 @@ async def _recovers(play: Play) -> str:
     return "after a restart of the broker the same session answered"
 
 
-async def _cancels(play: Play) -> str:
+async def _check_cancel(play: Play) -> str:
     play.need_first()
     flight = await play.hang()
     await play.scout.cancel(flight.id, "the check cancels it")
     over = await play.finish(flight.id, _SOON)
     if over.state is not FlightState.CANCELLED:
-        raise _Failed(f"a cancelled turn has {over.state}: {over.reason}")
+        raise _Failed(f"the cancelled turn is {over.state}: {over.reason}")
     return "a turn was cancelled while it ran"
 
 
-async def _waits(play: Play) -> str:
+async def _check_waiting(play: Play) -> str:
     """Check that a command waits for a permission, which is denied."""
     if not play.can.permissions or not play.can.calls_model:
         raise _NotSupported("it never waits for a person")
@@ -299,14 +299,14 @@ async def _waits(play: Play) -> str:
     receipt = await play.ask(body)
     flight = await play.reach(receipt.flight_id, FlightState.WAITING)
     if flight.state is not FlightState.WAITING:
-        raise _NotTried(f"its turn asked for no permission: {_short(flight.output or flight.reason)}")
+        raise _NotTried(f"its turn asked for no permission: {_shorten(flight.output or flight.reason)}")
     for item in (await play.scout.call(ListAttention())).items:
         await play.scout.call(DenyAttention(attention_id=item.id, reason="this was a check"))
     over = await play.finish(receipt.flight_id)
     return f"its turn waited for a permission, which was denied; then it {over.state}"
 
 
-async def _fails(play: Play) -> str:
+async def _check_failure(play: Play) -> str:
     """Check that a broken turn fails; a program that calls a model is killed during a turn."""
     play.need_first()
     if not play.can.starts_programs:
@@ -314,29 +314,29 @@ async def _fails(play: Play) -> str:
     elif not play.can.calls_model:
         receipt = await play.ask("break", await play.register("breaking", _BREAK))
     else:
-        return await _fails_when_killed(play)
-    return _failure(await play.finish(receipt.flight_id, _SOON))
+        return await _check_killed(play)
+    return _require_failure(await play.finish(receipt.flight_id, _SOON))
 
 
-async def _fails_when_killed(play: Play) -> str:
+async def _check_killed(play: Play) -> str:
     flight = await play.hang()
     pid = (await play.scout.call(GetSession(session_id=play.need_session().id))).pid
     if pid is None:
         await play.scout.cancel(flight.id, "the check cannot kill it")
-        raise _NotTried("no process of its own is known")
+        raise _NotTried("its process is not known")
     os.killpg(os.getpgid(pid), signal.SIGKILL)  # this includes its keeper and child processes
-    return f"its program was killed: {_failure(await play.finish(flight.id, _SOON))}"
+    return f"its program was killed: {_require_failure(await play.finish(flight.id, _SOON))}"
 
 
 # -- parts -------------------------------------------------------------------------------------------
 
 
-async def _restart(play: Play) -> None:
+async def _restart_broker(play: Play) -> None:
     await asyncio.to_thread(play.trial.stop)
     await asyncio.to_thread(play.trial.start)
 
 
-async def _refused(work: Awaitable[object]) -> str:
+async def _require_refusal(work: Awaitable[object]) -> str:
     """Return the code of a refusal; it must offer a remedy."""
     try:
         await work
@@ -350,29 +350,29 @@ async def _refused(work: Awaitable[object]) -> str:
 
 def _check_answer(play: Play, flight: FlightView, word: str) -> None:
     if flight.state is not FlightState.COMPLETED:
-        raise _Failed(f"the flight has {flight.state}: {_short(flight.reason)}")
+        raise _Failed(f"the flight is {flight.state}: {_shorten(flight.reason)}")
     text = flight.output or ""
     if not text or (word not in text and play.can.calls_model):
-        raise _Failed(f"it was asked for {word} and answered: {_short(text) or 'nothing'}")
+        raise _Failed(f"it was asked for {word} and answered: {_shorten(text) or 'nothing'}")
 
 
-def _failure(flight: FlightView) -> str:
+def _require_failure(flight: FlightView) -> str:
     if flight.state is not FlightState.FAILED:
-        raise _Failed(f"a turn that broke has {flight.state}")
+        raise _Failed(f"the broken turn is {flight.state}")
     if not flight.reason:
-        raise _Failed("a turn that broke failed without a reason")
-    return f"its flight failed: {_short(flight.reason)}"
+        raise _Failed("the broken turn failed without a reason")
+    return f"its flight failed: {_shorten(flight.reason)}"
 
 
-def _word() -> str:
+def _make_word() -> str:
     return str(100_000 + secrets.randbelow(900_000))
 
 
-def _repeat(word: str) -> str:
+def _build_prompt(word: str) -> str:
     return f"Answer with this number and nothing else, without using a tool: {word}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
@@ -389,32 +389,32 @@ class Promise(NamedTuple):
 
 
 FREE = (
-    Promise("ready on this machine", _is_ready),
-    Promise("stable identity", _keeps_identity),
-    Promise("guides senders by diagnostics", _guides),
-    Promise("documents its permission and wake behaviour", _documents),
+    Promise("ready on this machine", _check_ready),
+    Promise("stable identity", _check_identity),
+    Promise("guides senders by diagnostics", _check_guidance),
+    Promise("documents its permission and wake behaviour", _check_profiles),
 )
 PAID = tuple(
     Promise(line, try_it, paid=True)
     for line, try_it in (
-        ("registers or attaches an endpoint", _has_endpoint),
-        ("deterministic start, attach and inspect", _is_deterministic),
-        ("reports harness and session mismatch with a remedy", _reports_mismatch),
-        ("receives an ask and gives a flight result", _answers),
-        ("replies without losing actor and conversation", _keeps_conversation),
-        ("needs no mentions in bodies", _needs_no_mention),
-        ("imports no transcripts", _imports_nothing),
-        ("reports usage or marked estimates", _reports_usage),
-        ("receives a message", _gets_mail),
-        ("recovers or explains after a restart", _recovers),
-        ("cancels a turn", _cancels),
-        ("reports waiting", _waits),
-        ("reports failed", _fails),
+        ("registers or attaches an endpoint", _check_endpoint),
+        ("deterministic start, attach and inspect", _check_resolution),
+        ("reports harness and session mismatch with a remedy", _check_mismatch),
+        ("receives an ask and gives a flight result", _check_first_answer),
+        ("replies without losing actor and conversation", _check_conversation),
+        ("needs no mentions in bodies", _check_target),
+        ("imports no transcripts", _check_imports),
+        ("reports usage or marked estimates", _check_usage),
+        ("receives a message", _check_mail),
+        ("recovers or explains after a restart", _check_recovery),
+        ("cancels a turn", _check_cancel),
+        ("reports waiting", _check_waiting),
+        ("reports failed", _check_failure),
     )
 )
 
 
-def without_trial(wish: CheckWish) -> list[CheckLine] | None:
+def judge_without_trial(wish: CheckWish) -> list[CheckLine] | None:
     """Return the verdicts if nothing can be tried: the harness is not ready, or no program is given."""
     probe, can, name = wish.probe, wish.harness.capabilities, wish.harness.name
     ready, *others = (*FREE, *PAID)
@@ -438,12 +438,12 @@ async def judge(promise: Promise, play: Play, wish: CheckWish) -> CheckLine:
         return CheckLine(
             line=promise.line, verdict=Verdict.NOT_TRIED, because="needs consent", remedies=(again,)
         )
-    verdict, because, remedies = await _verdict(promise, play)
+    verdict, because, remedies = await _judge_promise(promise, play)
     return CheckLine(line=promise.line, verdict=verdict, because=because, remedies=remedies)
 
 
-async def _verdict(promise: Promise, play: Play) -> tuple[Verdict, str, tuple[Remedy, ...]]:
-    next_step = _next_step(play.wish)
+async def _judge_promise(promise: Promise, play: Play) -> tuple[Verdict, str, tuple[Remedy, ...]]:
+    next_step = _suggest_next_step(play.wish)
     try:
         return Verdict.PASSED, await promise.try_it(play), ()
     except _NotSupported as reason:
@@ -459,7 +459,7 @@ async def _verdict(promise: Promise, play: Play) -> tuple[Verdict, str, tuple[Re
         return Verdict.FAILED, str(problem), (next_step,)
 
 
-def _next_step(wish: CheckWish) -> Remedy:
+def _suggest_next_step(wish: CheckWish) -> Remedy:
     """Return the same check without the given program, or the doctor."""
     if wish.program and not wish.harness.capabilities.calls_model:
         parameters = {"harness": wish.harness.name}

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from scout import __version__
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Diagnostic, Family, Refused, Remedy
 from scout.daemon import lock
 from scout.daemon.log_file import open_log
-from scout.daemon.port import listen_tcp, listen_unix, open_to_others, url_of
+from scout.daemon.port import format_url, listen_tcp, listen_unix, open_to_others
 from scout.model.problems.request import Forbidden, StoreFull
 from scout.settings.folder import prepare
 from scout.settings.load import Loaded
 from scout.settings.record import Settings
-from scout.store.disk import Fault, fault_of
+from scout.store.disk import Fault, classify_error
 
 _LOG = logging.getLogger("scout.daemon")
 
@@ -52,7 +52,7 @@ def run(
             held.release()
     except Refused as refused:
         return refuse(refused.diagnostic, announce=announce)
-    except Exception as error:  # noqa: BLE001 (the process that started the daemon is told, whatever it was)
+    except Exception as error:  # noqa: BLE001 (the process that started the daemon gets any failure)
         problem = _find_disk_problem(error, settings)
         if problem is not None:
             return refuse(problem, announce=announce)
@@ -65,7 +65,7 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
     tcp = listen_tcp(settings.host, settings.port)
     unix = listen_unix(Path(settings.socket))
     where: dict[str, object] = {
-        "url": url_of(tcp),
+        "url": format_url(tcp),
         "socket": settings.socket,
         "pid": os.getpid(),
         "version": __version__,
@@ -74,7 +74,7 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
     held.write_facts(where)
 
     def ready(status: object) -> None:
-        facts = plain(status)
+        facts = to_plain(status)
         held.write_facts(facts)
         _LOG.info("ready at %s and %s", where["url"], settings.socket)
         _announce(announce, {"ready": facts})
@@ -97,7 +97,7 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
 
 def _find_disk_problem(error: Exception, settings: Settings) -> Diagnostic | None:
     """Build the refusal of a full or read-only disk; none for other errors."""
-    fault = fault_of(error)
+    fault = classify_error(error)
     if fault is Fault.FULL:
         return StoreFull(path=settings.home)
     if fault is Fault.READ_ONLY:
@@ -109,9 +109,9 @@ def _find_disk_problem(error: Exception, settings: Settings) -> Diagnostic | Non
 
 def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:
     """Report why the daemon does not start, and return the exit code."""
-    from scout.api.responses import problem_document
+    from scout.api.responses import build_problem_document
 
-    document = problem_document(diagnostic)
+    document = build_problem_document(diagnostic)
     _LOG.error("not started: %s", document["message"])
     _announce(announce, {"refused": document})
     if not announce:

@@ -12,12 +12,12 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 _MOST = 4096  # bytes of a secret
 
 
-def operator_token(file: Path, make: Callable[[], str]) -> str:
+def read_operator_token(file: Path, make: Callable[[], str]) -> str:
     """Return the operator's token; made with its file if there is none."""
     return read_or_make(file, make).strip()
 
 
-def node_key(file: Path) -> bytes:
+def read_node_key(file: Path) -> bytes:
     """Return the private key of this machine: 32 bytes, as Ed25519 has them."""
     return _key(file)
 
@@ -72,22 +72,22 @@ def _open(file: Path) -> int:
         return os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         if file.is_symlink():
-            raise _refusal(file, "it is a link") from None
-        raise _refusal(file, error.strerror or str(error)) from None
+            raise _build_refusal(file, "it is a link") from None
+        raise _build_refusal(file, error.strerror or str(error)) from None
 
 
 def _check_owner(file: Path, seen: os.stat_result) -> None:
     if not stat.S_ISREG(seen.st_mode):
-        raise _refusal(file, "it is not a regular file")
+        raise _build_refusal(file, "it is not a regular file")
     if seen.st_uid != os.getuid():
-        raise _refusal(file, f"it belongs to user {seen.st_uid}, not to you (user {os.getuid()})")
+        raise _build_refusal(file, f"it belongs to user {seen.st_uid}, not to you (user {os.getuid()})")
     if seen.st_nlink > 1:
-        raise _refusal(file, "it has a second hard link")
+        raise _build_refusal(file, "it has a second hard link")
     if stat.S_IMODE(seen.st_mode) & 0o077:
-        raise _refusal(file, f"others can read or write it (mode {stat.S_IMODE(seen.st_mode):04o})")
+        raise _build_refusal(file, f"others can read or write it (mode {stat.S_IMODE(seen.st_mode):04o})")
 
 
-def _refusal(file: Path, why: str) -> Refused:
+def _build_refusal(file: Path, why: str) -> Refused:
     """Build the refusal. Only the owner knows whether the file is theirs, so nothing is repaired silently."""
     name = shlex.quote(str(file))
     problem = f"{file} cannot be used as a secret: {why}"

@@ -15,16 +15,16 @@ from uvicorn.loops.auto import auto_loop_factory
 from scout import __version__
 from scout.adapters.process.run_folders import RunFolders
 from scout.adapters.router import ProgramRouter
-from scout.adapters.sinks.desktop import Desktop, program
+from scout.adapters.sinks.desktop import Desktop, find_program
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
 from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
-from scout.daemon.harnesses import harnesses
+from scout.daemon.harnesses import build_harnesses
 from scout.daemon.lazy_mcp import LazyMcp
-from scout.daemon.secret_file import identity_key, node_key, operator_token, read_or_make
+from scout.daemon.secret_file import identity_key, read_node_key, read_operator_token, read_or_make
 from scout.daemon.server import Server, Tether
 from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
@@ -32,7 +32,7 @@ from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_project, add_root, set_project
 from scout.settings.load import load
-from scout.settings.record import SETTINGS, Settings, values_of
+from scout.settings.record import SETTINGS, Settings, list_values
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.store.integrity.backup import finish_restore
@@ -65,17 +65,17 @@ async def _serve(
     tethered: bool,
 ) -> None:
     ids = SystemIds()
-    token = operator_token(Path(settings.token), ids.secret)
-    node_key(Path(settings.node_key))
+    token = read_operator_token(Path(settings.token), ids.secret)
+    read_node_key(Path(settings.node_key))
     store = Path(settings.database)
     finish_restore(store)
     remove_trials(settings)
     check_start(store)
     database = Database(store)
     try:
-        broker = _broker(settings, database, ids)
+        broker = _build_broker(settings, database, ids)
         try:
-            await broker.start(token, getpass.getuser(), socket.gethostname(), _status(settings, url))
+            await broker.start(token, getpass.getuser(), socket.gethostname(), _build_status(settings, url))
             scout = await broker.admit(Credential(secret=token))
             status = await scout.call(ShowStatus())
             await _listen(settings, broker, sockets, lambda: ready(status), scout if tethered else None)
@@ -120,7 +120,7 @@ async def _listen(
     _LOG.info("stopped")
 
 
-def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
+def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
     limits = settings.rules.limits
     return Broker(
         database,
@@ -131,15 +131,15 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         ids=ids,
         places=Disk(),
         blobs=FolderBlobs(Path(settings.blobs), limits.attachment, limits.attachments_total),
-        harnesses=harnesses(settings),
+        harnesses=build_harnesses(settings),
         version=__version__,
-        sinks=_sinks(settings, ids),
+        sinks=_build_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
         read_settings=SettingsFile().read,
         projects=settings.projects,
         set_project=lambda directory, key, value: set_project(settings.config, directory, key, value),
         add_project=lambda directory: _know(settings, directory),
-        router=_router(settings),
+        router=_build_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=RunFolders(Path(settings.sessions)),
         trees=tree_ports(
@@ -149,10 +149,10 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
     )
 
 
-def _sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
+def _build_sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
     """Return the destinations of notifications. The webhook secret is made with the first webhook."""
     notify = settings.notify
-    sinks: list[Sink] = [Desktop()] if notify.desktop and program() else []
+    sinks: list[Sink] = [Desktop()] if notify.desktop and find_program() else []
     if notify.webhooks:
         from scout.adapters.sinks.webhook import Webhook  # noqa: PLC0415 (its library is large, and few need it)
 
@@ -161,7 +161,7 @@ def _sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
     return sinks
 
 
-def _router(settings: Settings) -> ProgramRouter | None:
+def _build_router(settings: Settings) -> ProgramRouter | None:
     """Return the program that breaks ties, if one is set and its command line can be parsed."""
     try:
         return ProgramRouter(settings.router) if settings.router else None
@@ -189,7 +189,7 @@ def _know(settings: Settings, directory: str) -> None:
         _LOG.warning("%s is a known project only until the daemon stops: %s", directory, refused)
 
 
-def _status(settings: Settings, url: str) -> Status:
+def _build_status(settings: Settings, url: str) -> Status:
     return Status(
         url=url,
         socket=settings.socket,
@@ -204,12 +204,12 @@ class SettingsFile:
     """The settings at the start of the daemon, and as they were last read."""
 
     def __init__(self) -> None:
-        self._started = self._last = values_of(load().settings)
+        self._started = self._last = list_values(load().settings)
 
     def read(self) -> LiveSettings:
         """Read the settings again. A file with errors is refused and changes nothing."""
         settings = load().settings
-        before, self._last = self._last, values_of(settings)
+        before, self._last = self._last, list_values(settings)
         return LiveSettings(
             rules=settings.rules,
             roots=settings.roots,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
-from scout.daemon.harnesses import harnesses
-from scout.policy.nearest import ranked
+from scout.daemon.harnesses import build_harnesses
+from scout.policy.nearest import rank_names
 from scout.settings.load import Loaded
-from scout.settings.record import SETTINGS, Settings, values_of
+from scout.settings.record import SETTINGS, Settings, list_values
 
 
 def check_value(key: str, value: Any, settings: Settings) -> None:
@@ -28,7 +28,7 @@ def check_value(key: str, value: Any, settings: Settings) -> None:
 
 def list_problems(loaded: Loaded) -> Iterator[BadRequest]:
     """Yield the settings that name something this machine does not have, with the layer that set each."""
-    values = values_of(loaded.settings)
+    values = list_values(loaded.settings)
     for key in ("harness", "router"):  # a removed project may stay a root, and a host may be away for a while
         try:
             check_value(key, values[key], loaded.settings)
@@ -50,10 +50,10 @@ def _from_layer(problem: BadRequest, source: str) -> BadRequest:
 
 
 def _check_harness(key: str, value: str, settings: Settings) -> BadRequest | None:
-    known = harnesses(settings)
+    known = build_harnesses(settings)
     if value in known:
         return None
-    near = ranked(value[:60], known, 3)
+    near = rank_names(value[:60], known, 3)
     right = [Remedy(operation="config.set", parameters={"key": key, "value": name}) for name in near]
     return BadRequest(
         problem=f"there is no harness '{value[:60]}'; choose one of {', '.join(known)}",
@@ -83,7 +83,7 @@ def _check_roots(key: str, value: tuple[str, ...], settings: Settings) -> BadReq
 
 def _wrong(key: str, problem: str, kept: list[str] | None = None) -> BadRequest:
     """Return the refusal of a value, with the command that sets what is left of it, or the default."""
-    value = SETTINGS[key].written(tuple(kept) if kept else SETTINGS[key].default)
+    value = SETTINGS[key].format(tuple(kept) if kept else SETTINGS[key].default)
     why = "those that exist" if kept else "the default"
     remedy = Remedy(operation="config.set", parameters={"key": key, "value": value}, why=why)
     return BadRequest(problem=problem, field=key, remedies=(remedy,))

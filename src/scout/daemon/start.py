@@ -59,7 +59,7 @@ class NotAnswering(NotStarted):
         )
 
 
-def running(home: str) -> Running | None:
+def find_running(home: str) -> Running | None:
     """Return the daemon of a data folder; None if there is none."""
     return Running(lock.read_facts(home)) if lock.is_held(home) else None
 
@@ -80,11 +80,11 @@ def start(
     import subprocess
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "scout.daemon", "--announce", *arguments, *_tethered(tether)],
+        [sys.executable, "-m", "scout.daemon", "--announce", *arguments, *_list_tether_flags(tether)],
         stdin=subprocess.DEVNULL if tether is None else tether,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_own_environment(os.environ if environ is None else environ),
+        env=_build_environment(os.environ if environ is None else environ),
         cwd="/",
         start_new_session=True,
     )
@@ -95,7 +95,7 @@ def start(
         process.wait(timeout)
         ready = wait_ready(home, timeout)
         if ready is None:
-            raise NotAnswering(running(home) or Running(told["already"]))
+            raise NotAnswering(find_running(home) or Running(told["already"]))
         return ready, False
     process.returncode = 0  # it outlives this process, which does not wait for it
     return Running(told["ready"]), True
@@ -105,10 +105,10 @@ def wait_ready(home: str, timeout: float) -> Running | None:
     """Wait until the daemon of a data folder answers; None if it does not in time, or cannot."""
     until, fine_at = time.monotonic() + timeout, time.monotonic()
     while time.monotonic() < until:
-        found = running(home)
+        found = find_running(home)
         if found is None or not is_blocked(found):
             fine_at = time.monotonic()
-            if found is not None and found.socket and _answers(found.socket):
+            if found is not None and found.socket and _is_answering(found.socket):
                 return found
         elif time.monotonic() - fine_at > _BLOCKED_FOR:
             return None
@@ -141,7 +141,7 @@ def stop(home: str, timeout: float = 15.0) -> bool:
     """Stop the daemon of a data folder gracefully; whether it has ended."""
     import signal
 
-    found = running(home)
+    found = find_running(home)
     if found is None:
         return True
     if found.pid:
@@ -161,11 +161,11 @@ def wait_ended(found: Running, timeout: float) -> bool:
     return False
 
 
-def _tethered(tether: int | None) -> list[str]:
+def _list_tether_flags(tether: int | None) -> list[str]:
     return [] if tether is None else ["--tethered"]
 
 
-def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def _build_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without SCOUT_RUN: a daemon started inside a run must not end with that run."""
     return {name: value for name, value in environ.items() if name != "SCOUT_RUN"}
 
@@ -208,7 +208,7 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def _answers(path: str) -> bool:
+def _is_answering(path: str) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(2)
         try:

@@ -22,11 +22,11 @@ _PATIENCE = 30.0  # seconds for a daemon to start or to end
 async def play_check(wish: CheckWish, settings: Settings) -> AsyncGenerator[CheckLine]:
     """Try each promise of the checklist, one after another."""
     promises = await asyncio.to_thread(_load_promises)
-    if (lines := promises.without_trial(wish)) is not None:
+    if (lines := promises.judge_without_trial(wish)) is not None:
         for line in lines:
             yield line
         return
-    async with _trial(settings) as scout:
+    async with _open_trial(settings) as scout:
         play = await asyncio.to_thread(promises.Play, scout, wish)
         async with aclosing(play):
             for promise in (*promises.FREE, *promises.PAID):
@@ -44,7 +44,7 @@ def _load_promises() -> Any:
 
 
 @asynccontextmanager
-async def _trial(settings: Settings) -> AsyncGenerator["TrialScout"]:
+async def _open_trial(settings: Settings) -> AsyncGenerator["TrialScout"]:
     scout = await asyncio.to_thread(TrialScout, settings)
     try:
         await asyncio.to_thread(scout.start)
@@ -57,7 +57,7 @@ class TrialScout:
     """A daemon with a temporary data folder; it ends with this process."""
 
     def __init__(self, settings: Settings) -> None:
-        folder = _trials(settings)
+        folder = _get_folder(settings)
         folder.mkdir(mode=0o700, exist_ok=True)
         self.home = tempfile.mkdtemp(prefix="t", dir=folder)
         self.work = f"{self.home}/work"
@@ -68,7 +68,7 @@ class TrialScout:
     def start(self) -> None:
         """Start the daemon; after `stop`, it starts again with the same data."""
         self.running, _ = start.start(
-            self.home, environ=self._environment(), timeout=_PATIENCE, tether=self._near
+            self.home, environ=self._build_environment(), timeout=_PATIENCE, tether=self._near
         )
 
     def stop(self) -> None:
@@ -79,7 +79,7 @@ class TrialScout:
         """Stop the daemon and its sessions, and remove its folder."""
         os.close(self._far)
         os.close(self._near)
-        found = start.running(self.home)
+        found = start.find_running(self.home)
         if found is not None and not start.wait_ended(found, _PATIENCE):
             with suppress(ProcessLookupError):
                 os.kill(found.pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ class TrialScout:
     def token(self) -> str:
         return Path(self.home, "token").read_text("utf-8").strip()
 
-    def _environment(self) -> dict[str, str]:
+    def _build_environment(self) -> dict[str, str]:
         """Return this daemon's environment without its settings."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("SCOUT_")}
         ours = {"SCOUT_HOME": self.home, "SCOUT_PORT": "0", "SCOUT_ROOTS": self.work}
@@ -101,7 +101,7 @@ class TrialScout:
 
 def remove_trials(settings: Settings) -> None:
     """Remove what was left by a daemon that was killed during a check."""
-    folder = _trials(settings)
+    folder = _get_folder(settings)
     for home in folder.iterdir() if folder.is_dir() else ():
         if not lock.is_held(str(home)):
             _remove(home)
@@ -113,5 +113,5 @@ def _remove(home: Path) -> None:
         home.parent.rmdir()
 
 
-def _trials(settings: Settings) -> Path:
+def _get_folder(settings: Settings) -> Path:
     return Path(settings.home, "trials")

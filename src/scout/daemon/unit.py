@@ -46,7 +46,7 @@ _LAUNCHD = """\
 """
 
 
-def unit_text(kind: str, executable: str, given: Mapping[str, str]) -> str:
+def build_unit(kind: str, executable: str, given: Mapping[str, str]) -> str:
     """Return the unit that runs `executable -m scout.daemon --foreground` with the given environment.
 
     Stopping the unit ends only the daemon. Running sessions keep running, as with `scout down`.

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from scout.base.record import Record
-from scout.identity.problem import malformed
+from scout.identity.problem import build_malformed
 
 _OTHER = re.compile(r"[^a-z0-9]+")
 # NFKD sorts each run of accents in quadratic time. Folding drops accents, so short chunks are safe.
@@ -32,19 +32,19 @@ def require_text(value: object) -> str:
         try:
             return value.decode()
         except UnicodeDecodeError as error:
-            raise malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
-    raise malformed("", 0, f"a value of type {type(value).__name__}", "text")
+            raise build_malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
+    raise build_malformed("", 0, f"a value of type {type(value).__name__}", "text")
 
 
 def fold(text: object) -> str:
     """Return the text as lowercase ASCII (NFKD), other runs as one `-`, edges trimmed; may be empty."""
     words = require_text(text)
     if not words.isascii():
-        words = "".join(_ascii(words[at : at + _STEP]) for at in range(0, len(words), _STEP))
+        words = "".join(_to_ascii(words[at : at + _STEP]) for at in range(0, len(words), _STEP))
     return _OTHER.sub("-", words.lower()).strip("-")
 
 
-def _ascii(text: str) -> str:
+def _to_ascii(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
 
 
@@ -53,11 +53,11 @@ def is_folded(text: str) -> bool:
     return _FOLDED.fullmatch(text) is not None
 
 
-def segment(text: object) -> str:
+def fold_segment(text: object) -> str:
     """Return the folded segment; refuse text that folds to nothing."""
     folded = fold(text)
     if not folded:
-        raise malformed(require_text(text), 0, "nothing is left of the name", "a letter or a digit")
+        raise build_malformed(require_text(text), 0, "no letter or digit in the name", "a letter or a digit")
     return folded
 
 
@@ -75,9 +75,13 @@ class Address(Record, omit_defaults=True):
         for name in ("definition_id", *QUALIFIERS):
             value: str | None = getattr(self, name)
             if value is not None and not is_folded(value):
-                raise malformed(value, 0, f"{name} '{value[:60]}' is not folded", "a-z, 0-9 and single '-'")
+                raise build_malformed(
+                    value, 0, f"{name} '{value[:60]}' is not folded", "a-z, 0-9 and single '-'"
+                )
         if len(self.canonical) > MAX_LENGTH:
-            raise malformed(self.canonical, MAX_LENGTH, "too much text", f"at most {MAX_LENGTH} characters")
+            raise build_malformed(
+                self.canonical, MAX_LENGTH, "too much text", f"at most {MAX_LENGTH} characters"
+            )
 
     @property
     def canonical(self) -> str:

@@ -9,7 +9,7 @@ import re
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.identity.address import MAX_LENGTH, fold, is_folded, require_text
-from scout.identity.problem import DepthCap, instead, malformed
+from scout.identity.problem import DepthCap, build_malformed, suggest
 from scout.identity.reserved import check_name
 
 DEPTH_CAP = 2
@@ -33,7 +33,7 @@ class BirthBranch(Record):
         if self.text != self.root and not self.text.startswith(f"{self.root}."):
             problem = f"a branch outside '{self.root[:60]}'"
             expected = f"{self.root[:60]} or {self.root[:60]}.SLUG"
-            raise malformed(self.text, 0, problem, expected, *_as_handle(self.text))
+            raise build_malformed(self.text, 0, problem, expected, *_suggest_handle(self.text))
 
     @classmethod
     def parse(cls, text: object, root: object) -> "BirthBranch":
@@ -60,18 +60,21 @@ class BirthBranch(Record):
         """Return the branch of an agent spawned here; refuse at the depth cap."""
         name = check_slug(slug)
         if self.depth >= cap:
-            remedies = self._elsewhere(name, cap)
+            remedies = self._suggest_elsewhere(name, cap)
             raise Refused(DepthCap(branch=self.text, depth=self.depth, cap=cap, remedies=remedies))
         return BirthBranch(root=self.root, text=f"{self.text}.{name}")
 
-    def _elsewhere(self, slug: str, cap: int) -> tuple[Remedy, ...]:
+    def _suggest_elsewhere(self, slug: str, cap: int) -> tuple[Remedy, ...]:
         here = {"slugs": [slug], "from": f"branch:{self.text}", "role": "worker"}
-        worker = Remedy(operation="spawn", parameters=here, why="a worker has no branch of its own")
+        worker = Remedy(operation="spawn", parameters=here, why="a worker needs no separate branch")
         if cap < 1:
             return (worker,)
         above = ".".join((self.root, *self.slugs[: cap - 1]))
         there = {"slugs": [slug], "from": f"branch:{above}"}
-        return (worker, Remedy(operation="spawn", parameters=there, why="the lowest agent that may"))
+        return (
+            worker,
+            Remedy(operation="spawn", parameters=there, why="the deepest agent that can have children"),
+        )
 
 
 def check_ref(text: str) -> str:
@@ -80,7 +83,7 @@ def check_ref(text: str) -> str:
     if found or not text:
         at = found.start() if found else 0
         problem = f"{found[0]!r}" if found else "nothing"
-        raise malformed(text, at, problem, "a branch name that git accepts")
+        raise build_malformed(text, at, problem, "a branch name that git accepts")
     return text
 
 
@@ -89,19 +92,21 @@ def check_slug(text: object) -> str:
     slug = require_text(text)
     proposal = fold(slug)[:MAX_SLUG].strip("-")
     if not is_folded(slug) or len(slug) > MAX_SLUG:
-        remedies = (instead(proposal, "the folded slug"),) if proposal else ()
-        at = MAX_SLUG if is_folded(slug) else _first_difference(slug, proposal)
-        raise malformed(slug, at, f"the slug '{slug[:60]}'", f"a-z, 0-9 and '-', 1 to {MAX_SLUG}", *remedies)
+        remedies = (suggest(proposal, "the folded slug"),) if proposal else ()
+        at = MAX_SLUG if is_folded(slug) else _find_first_difference(slug, proposal)
+        raise build_malformed(
+            slug, at, f"the slug '{slug[:60]}'", f"a-z, 0-9 and '-', 1 to {MAX_SLUG}", *remedies
+        )
     return check_name(slug)
 
 
-def _as_handle(text: str) -> tuple[Remedy, ...]:
+def _suggest_handle(text: str) -> tuple[Remedy, ...]:
     """Return a remedy that reads the text as a handle, if it can be one."""
     parts = [fold(part) for part in text.split(".", 1)]
     handle = "@" + ".".join(parts)
-    return (instead(handle, "as a handle"),) if all(parts) and len(handle) <= MAX_LENGTH else ()
+    return (suggest(handle, "as a handle"),) if all(parts) and len(handle) <= MAX_LENGTH else ()
 
 
-def _first_difference(text: str, folded: str) -> int:
+def _find_first_difference(text: str, folded: str) -> int:
     pairs = enumerate(zip(text, folded, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(text), len(folded)))

@@ -16,7 +16,7 @@ class CodeSpans:
     def __init__(self, text: str) -> None:
         self._spans: list[tuple[int, int]] = []
         prose = 0
-        for start, end in _fences(text):
+        for start, end in _find_fences(text):
             self._add_inline(text, prose, start)
             self._spans.append((start, end))
             prose = end
@@ -29,12 +29,12 @@ class CodeSpans:
 
     def _add_inline(self, text: str, start: int, end: int) -> None:
         for blank in _BLANK.finditer(text, start, end):
-            self._spans += _inline(text, start, blank.start())
+            self._spans += _find_inline(text, start, blank.start())
             start = blank.end()
-        self._spans += _inline(text, start, end)
+        self._spans += _find_inline(text, start, end)
 
 
-def _fences(text: str) -> list[tuple[int, int]]:
+def _find_fences(text: str) -> list[tuple[int, int]]:
     """Return the fenced blocks; an unclosed block extends to the end of the text."""
     found: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
@@ -48,7 +48,7 @@ def _fences(text: str) -> list[tuple[int, int]]:
     return [*found, (opened[0], len(text))] if opened else found
 
 
-def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _find_inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return inline spans: the next run of backticks of the same length closes a span."""
     runs = [match.span() for match in _TICKS.finditer(text, start, end)]
     by_length: dict[int, list[int]] = {}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scout.base.codec import plain, render
+from scout.base.codec import render, to_plain
 from scout.identity.lexer import lex
 from scout.identity.mention import Mention, find_mentions
 from scout.identity.name import (
@@ -21,13 +21,13 @@ def describe(text: str, root_branch: str | None = None) -> dict[str, Any]:
     """Return the form of an address, its canonical text and its parts; refuse text that is no address."""
     name = lex(text, root_branch)
     form = str(name.__struct_config__.tag)
-    return {"input": text, "form": form, "canonical": name.canonical, **_parts(name)}
+    return {"input": text, "form": form, "canonical": name.canonical, **_list_parts(name)}
 
 
-def _parts(name: Name) -> dict[str, Any]:
+def _list_parts(name: Name) -> dict[str, Any]:
     match name:
         case HandleName(address=address):
-            return {"dimensions": plain(address)}
+            return {"dimensions": to_plain(address)}
         case PathName(path=path):
             return {
                 "kind": path.kind,
@@ -43,7 +43,7 @@ def _parts(name: Name) -> dict[str, Any]:
         case IdName(kind=kind):
             return {"kind": kind}
         case SessionName():
-            return {key: value for key, value in plain(name).items() if value and key != "form"}
+            return {key: value for key, value in to_plain(name).items() if value and key != "form"}
         case ProjectName(directory=directory):
             return {"directory": directory}
         case _:
@@ -56,13 +56,13 @@ def describe_mentions(text: str) -> dict[str, Any]:
     leading = found.leading
     described: dict[str, Any] = {
         "input": text,
-        "leading": _canonical(leading),
-        "soft": [_canonical(mention) for mention in found.soft],
+        "leading": _get_canonical(leading),
+        "soft": [_get_canonical(mention) for mention in found.soft],
     }
     if leading is not None and leading.problem is not None:
         described["error"] = render(leading.problem)
     return described
 
 
-def _canonical(mention: Mention | None) -> str | None:
+def _get_canonical(mention: Mention | None) -> str | None:
     return mention.address.canonical if mention and mention.address else None

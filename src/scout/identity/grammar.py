@@ -19,7 +19,7 @@ from scout.base.refusal import Refused, Remedy
 from scout.identity import repair
 from scout.identity.address import MAX_LENGTH, Address, fold, require_text
 from scout.identity.branch import check_ref
-from scout.identity.problem import instead, malformed
+from scout.identity.problem import build_malformed, suggest
 from scout.identity.reserved import KEYS
 
 _PIECE = re.compile(r'(?:(?P<key>[^.:#?"]*):)?(?:"(?P<quoted>[^"]*)"|(?P<text>[^.#?"]*))')
@@ -71,10 +71,10 @@ def parse_handle(text: object) -> Address:
     try:
         return _read(words)
     except _Fault as fault:
-        raise _refusal(words, fault) from None
+        raise _build_refusal(words, fault) from None
 
 
-def readable_handle(text: str) -> Address | None:
+def try_parse_handle(text: str) -> Address | None:
     """Return the address of a handle, or None if it is malformed."""
     try:
         return _read(text)
@@ -87,7 +87,7 @@ def check_characters(text: str, *remedies: Remedy) -> None:
     try:
         _check(text)
     except _Fault as fault:
-        raise _refusal(text, fault, *remedies) from None
+        raise _build_refusal(text, fault, *remedies) from None
 
 
 def parse_dimensions(fields: Mapping[str, object]) -> Address:
@@ -97,20 +97,20 @@ def parse_dimensions(fields: Mapping[str, object]) -> Address:
         name = FIELDS.get(key)
         if name is None or name in values:
             problem = f"'{key}' twice" if name else f"the unknown dimension '{key[:60]}'"
-            raise malformed(key, 0, problem, "each of " + ", ".join(FIELDS) + " at most once")
+            raise build_malformed(key, 0, problem, "each of " + ", ".join(FIELDS) + " at most once")
         if value is not None:
             values[name] = fold(value)
             if not values[name]:
-                raise malformed(str(value), 0, f"nothing left of {key}", "a letter or a digit")
+                raise build_malformed(str(value), 0, f"no letter or digit in {key}", "a letter or a digit")
     if "definition_id" not in values:
-        raise malformed("", 0, "no definitionId", "the name of an agent")
+        raise build_malformed("", 0, "no definitionId", "the name of an agent")
     return Address(**values)
 
 
-def _refusal(text: str, fault: _Fault, *remedies: Remedy) -> Refused:
+def _build_refusal(text: str, fault: _Fault, *remedies: Remedy) -> Refused:
     told = (one if one.startswith(("@", "branch:")) else f"@{one}" for one in fault.readings)
-    readable = (instead(one, "a reading that works") for one in dict.fromkeys(told) if _is_readable(one))
-    return malformed(text, fault.position, fault.problem, fault.expected, *(remedies or readable))
+    readable = (suggest(one, "a valid spelling") for one in dict.fromkeys(told) if _is_readable(one))
+    return build_malformed(text, fault.position, fault.problem, fault.expected, *(remedies or readable))
 
 
 def _is_readable(text: str) -> bool:
@@ -147,13 +147,13 @@ def _read(text: str) -> Address:
     start = 1 if text.startswith("@") else 0
     second = text.find("@", start)
     if second >= 0:
-        raise _Fault(second, "a second '@'", "one address", *repair.second_at(text, second))
+        raise _Fault(second, "a second '@'", "one address", *repair.repair_second_at(text, second))
     pieces, end = _split(text, start)
-    definition = _definition(text, pieces[0])
-    values = _qualifiers(text, pieces)
-    for dimension, value in _shorthands(text, end).items():
+    definition = _read_definition(text, pieces[0])
+    values = _read_qualifiers(text, pieces)
+    for dimension, value in _read_shorthands(text, end).items():
         _put(text, values, dimension, value)
-    folded = {name: _folded(value) for name, value in values.items()}
+    folded = {name: _fold_value(value) for name, value in values.items()}
     try:
         return Address(definition_id=definition, **folded)
     except Refused:  # every part is folded, so only the length can be refused
@@ -180,7 +180,7 @@ def _split(text: str, start: int) -> tuple[list[_Piece], int]:
         start = end + 1
 
 
-def _shorthands(text: str, start: int) -> dict[str, _Value]:
+def _read_shorthands(text: str, start: int) -> dict[str, _Value]:
     """Return the harness after `#` and the model after `?`."""
     found = _TAIL.match(text, start)
     assert found is not None  # the pattern matches the empty text too
@@ -188,35 +188,35 @@ def _shorthands(text: str, start: int) -> dict[str, _Value]:
         sign = "#" if found["model"] is None else "?"
         problem = f"'{text[found.end()]}' after '{sign}'"
         raise _Fault(
-            found.end(), problem, "#harness, then ?model, at the end", *repair.long_forms(text, start)
+            found.end(), problem, "#harness, then ?model, at the end", *repair.write_long_forms(text, start)
         )
     groups = ((name, found.start(name), value) for name, value in found.groupdict().items())
     return {name: _Value(at - 1, at, value) for name, at, value in groups if value is not None}
 
 
-def _definition(text: str, piece: _Piece) -> str:
+def _read_definition(text: str, piece: _Piece) -> str:
     if piece.key is not None:
         expected = "the name of an agent before its qualifiers"
         meant = f"@name.{text[piece.at :]}" if piece.key.lower() in KEYS else text.replace(":", ".", 1)
         raise _Fault(piece.at, "no definition", expected, meant, f"@{piece.value}")
     if not piece.value:
         raise _Fault(piece.at, "no definition", "the name of an agent", f"@name{text[piece.at :]}")
-    return _folded(_Value(piece.at, piece.value_at, piece.value))
+    return _fold_value(_Value(piece.at, piece.value_at, piece.value))
 
 
-def _qualifiers(text: str, pieces: list[_Piece]) -> dict[str, _Value]:
+def _read_qualifiers(text: str, pieces: list[_Piece]) -> dict[str, _Value]:
     values: dict[str, _Value] = {}
     last = ""
     positional: _Piece | None = None
     for piece in pieces[1:]:
         if piece.key is not None:
-            last = _dimension(text, piece)
+            last = _read_dimension(text, piece)
             _put(text, values, last, _Value(piece.at, piece.value_at, piece.value, not piece.quoted))
-        elif _continues(last, values.get(last), piece):
+        elif _is_continued(last, values.get(last), piece):
             value = values[last]
             values[last] = value._replace(text=f"{value.text}.{piece.value}", open=last == "model")
         elif positional and piece.value:
-            readings = repair.two_workspaces(text, piece.at)
+            readings = repair.repair_two_workspaces(text, piece.at)
             raise _Fault(piece.at, "a second workspace", "key:value, or the end", *readings)
         else:
             last, positional = "workspace_qualifier", piece
@@ -224,7 +224,7 @@ def _qualifiers(text: str, pieces: list[_Piece]) -> dict[str, _Value]:
     return values
 
 
-def _dimension(text: str, piece: _Piece) -> str:
+def _read_dimension(text: str, piece: _Piece) -> str:
     key = (piece.key or "").lower()
     dimension = KEYS.get(key)
     if dimension is None:
@@ -233,7 +233,7 @@ def _dimension(text: str, piece: _Piece) -> str:
     return dimension
 
 
-def _continues(last: str, value: _Value | None, piece: _Piece) -> bool:
+def _is_continued(last: str, value: _Value | None, piece: _Piece) -> bool:
     if value is None or not value.open or piece.quoted:
         return False
     if last == "model":
@@ -244,15 +244,15 @@ def _continues(last: str, value: _Value | None, piece: _Piece) -> bool:
 def _put(text: str, values: dict[str, _Value], dimension: str, value: _Value) -> None:
     name = dimension.partition("_")[0]
     if not value.text:
-        readings = repair.left_out(text, value.value_at)
+        readings = repair.leave_out(text, value.value_at)
         raise _Fault(value.value_at, f"an empty {name}", f"the name of a {name}", *readings)
     if dimension in values:
-        raise _Fault(value.at, f"a second {name}", f"one {name}", *repair.left_out(text, value.value_at))
+        raise _Fault(value.at, f"a second {name}", f"one {name}", *repair.leave_out(text, value.value_at))
     values[dimension] = value
 
 
-def _folded(value: _Value) -> str:
+def _fold_value(value: _Value) -> str:
     folded = fold(value.text)
     if not folded:
-        raise _Fault(value.value_at, f"nothing left of '{value.text[:60]}'", "a letter or a digit")
+        raise _Fault(value.value_at, f"no letter or digit in '{value.text[:60]}'", "a letter or a digit")
     return folded

@@ -10,9 +10,9 @@ from typing import Any
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
-from scout.identity.address import segment
+from scout.identity.address import fold_segment
 from scout.identity.path import AgentPath, Kind, is_segment
-from scout.identity.problem import malformed
+from scout.identity.problem import build_malformed
 
 CONFIG_KEYS = ("name", "username", "description", "systemPrompt", "workspaceDir", "appId")
 
@@ -61,7 +61,7 @@ def convert(
     existing: Mapping[str, AgentPath] | None = None,
 ) -> Conversion:
     """Plan the paths of legacy agents. `users_by_key` maps connector keys such as `telegram:123` to users."""
-    return _Plan(agents, users_by_key, existing or {}).conversion()
+    return _Plan(agents, users_by_key, existing or {}).build()
 
 
 class _Plan:
@@ -84,7 +84,7 @@ class _Plan:
         self.deferred: list[str] = []
         self.rejected: list[Rejected] = []
 
-    def conversion(self) -> Conversion:
+    def build(self) -> Conversion:
         roots = [agent for agent in self.agents if not _parent_of(agent)]
         for agent in roots:
             self._take(agent)
@@ -142,7 +142,9 @@ class _Plan:
                 parent = self.paths[_parent_of(agent)]
                 return parent.search(self._index(parent, Kind.SEARCH))
             case other:
-                raise malformed(str(other), 0, f"the unknown descriptor type {other!r:.60}", "one of the ten")
+                raise build_malformed(
+                    str(other), 0, f"the unknown descriptor type {other!r:.60}", "one of the ten"
+                )
 
     def _connector_path(self, descriptor: Mapping[str, Any]) -> AgentPath:
         connector = _text(descriptor, "connector")
@@ -183,7 +185,7 @@ def _turn(agent: LegacyAgent) -> str:
 
 
 def _path_name(text: str) -> str:
-    return text if is_segment(text) else segment(text)
+    return text if is_segment(text) else fold_segment(text)
 
 
 def _text(descriptor: Mapping[str, Any], field: str) -> str:

@@ -36,7 +36,7 @@ from scout.identity.name import (
     SessionName,
 )
 from scout.identity.path import AgentPath
-from scout.identity.problem import MalformedAddress, instead, malformed, within
+from scout.identity.problem import MalformedAddress, build_malformed, shift_position, suggest
 
 _ID = re.compile(rf"(?P<kind>{'|'.join(ID_KINDS)})_(?P<suffix>.*)", re.DOTALL)
 _ID_SUFFIX = re.compile(r"[0-9a-z]{1,64}")
@@ -53,10 +53,10 @@ def lex(text: object, root_branch: str | None = None) -> Name:
     try:
         return _read(words, root_branch)
     except Refused as refusal:
-        raise _with_readable_remedies(words, refusal) from None
+        raise _keep_readable_remedies(words, refusal) from None
 
 
-def bare_branch(text: str) -> str | None:
+def read_bare_branch(text: str) -> str | None:
     """Return the text if it could be a birth branch typed without `branch:`; the directory decides."""
     bare = "." in text and not text.startswith(("@", "/", ".", "~", ">>")) and not set(text) & set(':#?"{')
     return text if bare and not any(letter.isspace() for letter in text) else None
@@ -64,30 +64,30 @@ def bare_branch(text: str) -> str | None:
 
 def _read(text: str, root_branch: str | None) -> Name:
     if text.startswith("{"):
-        return _structured(text)
+        return _read_structured(text)
     if text.startswith(">>"):
-        return _routed(text, root_branch)
+        return _read_routed(text, root_branch)
     explicit = _EXPLICIT.fullmatch(text)
     if explicit:
         kind = explicit["kind"].lower()
         return _KINDS[kind](text, explicit["value"], root_branch)
     if text.startswith("/"):
-        return _path(text)
-    relative = _relative(text)
+        return _read_path(text)
+    relative = _read_relative(text)
     if relative:
         return relative
     check_characters(text)
     identifier = _ID.fullmatch(text)
     if identifier:
-        return _id(text, identifier["kind"], identifier["suffix"])
-    return _WORDS.get(text.lower()) or _handle_or_branch(text, root_branch)
+        return _read_id(text, identifier["kind"], identifier["suffix"])
+    return _WORDS.get(text.lower()) or _read_handle_or_branch(text, root_branch)
 
 
-def _with_readable_remedies(text: str, refusal: Refused) -> Refused:
+def _keep_readable_remedies(text: str, refusal: Refused) -> Refused:
     told = refusal.diagnostic
     assert isinstance(told, MalformedAddress)  # parsing raises no other refusal
     readable = (remedy for remedy in told.remedies if _is_readable(remedy))
-    return malformed(text, told.position, told.problem, told.expected, *readable)
+    return build_malformed(text, told.position, told.problem, told.expected, *readable)
 
 
 def _is_readable(remedy: Remedy) -> bool:
@@ -99,60 +99,60 @@ def _is_readable(remedy: Remedy) -> bool:
     return bool(names)
 
 
-def _handle_or_branch(text: str, root_branch: str | None) -> Name:
+def _read_handle_or_branch(text: str, root_branch: str | None) -> Name:
     bare = not text.startswith("@") and not set(text) & set(':#?"')
     if bare and root_branch is not None and ("." in text or text == root_branch):
         return BranchName(text=text, branch=BirthBranch.parse(text, root_branch))
     return HandleName(address=parse_handle(text), bare=bare, text=text)
 
 
-def _structured(text: str) -> Name:
+def _read_structured(text: str) -> Name:
     try:
-        fields: object = json.loads(text, object_pairs_hook=_each_once)
+        fields: object = json.loads(text, object_pairs_hook=_check_repeats)
     except (ValueError, RecursionError):
-        raise malformed(text, 0, "'{'", "an address, or a JSON object with its dimensions") from None
+        raise build_malformed(text, 0, "'{'", "an address, or a JSON object with its dimensions") from None
     assert isinstance(fields, dict)  # the text starts with a brace
     address = parse_dimensions(cast(Mapping[str, object], fields))
     return HandleName(address=address, bare=False, text=address.canonical)
 
 
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _check_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise malformed("", 0, "a dimension twice", "each dimension at most once")
+        raise build_malformed("", 0, "a repeated dimension", "each dimension at most once")
     return fields
 
 
-def _routed(text: str, root_branch: str | None) -> Name:
+def _read_routed(text: str, root_branch: str | None) -> Name:
     """Parse the target after the route operator, where a bare word is never a branch."""
     target = text[2:].lstrip()
     start = len(text) - len(target)
     if not target or target.startswith((">", "{")):
         problem = f"'{target[0]}'" if target else "nothing"
-        raise malformed(text, start, problem, "a target after '>>'")
+        raise build_malformed(text, start, problem, "a target after '>>'")
     try:
         name = _read(target, root_branch if _EXPLICIT.fullmatch(target) else None)
     except Refused as refusal:
-        raise within(text, start, refusal) from None
+        raise shift_position(text, start, refusal) from None
     return replace(name, bare=False) if isinstance(name, HandleName) else name
 
 
-def _id(text: str, kind: str, suffix: str) -> Name:
+def _read_id(text: str, kind: str, suffix: str) -> Name:
     if _ID_SUFFIX.fullmatch(suffix) is None:
-        handle = instead(f"@{text}", "as a handle")
-        raise malformed(text, len(kind) + 1, "no id", f"a-z and 0-9 after '{kind}_'", handle)
+        handle = suggest(f"@{text}", "as a handle")
+        raise build_malformed(text, len(kind) + 1, "no id", f"a-z and 0-9 after '{kind}_'", handle)
     return IdName(kind=kind, id=text)
 
 
-def _path(text: str) -> Name:
+def _read_path(text: str) -> Name:
     try:
         return PathName(path=AgentPath.parse(text))
     except Refused as refusal:
         told = refusal.diagnostic
-        raise Refused(replace(told, remedies=(*told.remedies, *_as_project(text)))) from None
+        raise Refused(replace(told, remedies=(*told.remedies, *_suggest_project(text)))) from None
 
 
-def _relative(text: str) -> Name | None:
+def _read_relative(text: str) -> Name | None:
     if text.lower() in ("self", "parent"):
         return RelativeName(text=text.lower(), up=text.lower() == "parent")
     found = _RELATIVE.fullmatch(text)
@@ -160,12 +160,12 @@ def _relative(text: str) -> Name | None:
         return RelativeName(text=text, up=found["base"] == "..", suffix=found["suffix"])
     if _DIRECTORY.match(text):
         expected = "., .., ./sub/N, ../sub/N or project:DIR"
-        raise malformed(text, 0, "a relative directory", expected, *_as_project(text))
+        raise build_malformed(text, 0, "a relative directory", expected, *_suggest_project(text))
     return None
 
 
-def _as_project(text: str) -> tuple[Remedy, ...]:
-    return (instead(f"project:{text}", "if it is a directory"),) if len(text) <= MAX_LENGTH else ()
+def _suggest_project(text: str) -> tuple[Remedy, ...]:
+    return (suggest(f"project:{text}", "if it is a directory"),) if len(text) <= MAX_LENGTH else ()
 
 
 def _is_suffix(suffix: str) -> bool:
@@ -177,56 +177,56 @@ def _is_suffix(suffix: str) -> bool:
     return True
 
 
-def _session(text: str, value: str, root_branch: str | None) -> Name:
+def _read_session(text: str, value: str, root_branch: str | None) -> Name:
     check_characters(text)
     harness, colon, native = value.partition(":")
     if colon and fold(harness) and native:
         return SessionName(harness=fold(harness), native_id=native)
     if value.startswith("ses_") and _ID_SUFFIX.fullmatch(value[4:]):
         return SessionName(id=value)
-    raise malformed(text, len("session:"), "no session", "ses_… or HARNESS:NATIVE-ID")
+    raise build_malformed(text, len("session:"), "no session", "ses_… or HARNESS:NATIVE-ID")
 
 
-def _project(text: str, value: str, root_branch: str | None) -> Name:
+def _read_project(text: str, value: str, root_branch: str | None) -> Name:
     control = next((index for index, letter in enumerate(value) if not letter.isprintable()), None)
     if control is not None:
-        raise malformed(text, len("project:") + control, "a control character", "a directory")
+        raise build_malformed(text, len("project:") + control, "a control character", "a directory")
     if not value.strip():
-        raise malformed(
-            text, len("project:"), "nothing", "a directory", instead("project:.", "this directory")
+        raise build_malformed(
+            text, len("project:"), "nothing", "a directory", suggest("project:.", "this directory")
         )
     return ProjectName(directory=value)
 
 
-def _named(make: Callable[[str], ChannelName | AliasName]) -> Callable[[str, str, str | None], Name]:
+def _build_reader(make: Callable[[str], ChannelName | AliasName]) -> Callable[[str, str, str | None], Name]:
     def read(text: str, value: str, root_branch: str | None) -> Name:
         name = make(fold(value))
-        folded = instead(name.canonical, "the folded name")
+        folded = suggest(name.canonical, "the folded name")
         check_characters(text, folded)
         if not name.name or "@" in value.lstrip("@"):
             problem = f"no name in '{value[:60]}'"
-            raise malformed(text, text.index(":") + 1, problem, "a letter or a digit", folded)
+            raise build_malformed(text, text.index(":") + 1, problem, "a letter or a digit", folded)
         return name
 
     return read
 
 
-def _branch(text: str, value: str, root_branch: str | None) -> Name:
+def _read_branch(text: str, value: str, root_branch: str | None) -> Name:
     check_characters(text)
     try:
         if root_branch is None:
             return BranchName(text=check_ref(value))
         return BranchName(text=value, branch=BirthBranch.parse(value, root_branch))
     except Refused as refusal:
-        raise within(text, len("branch:"), refusal) from None
+        raise shift_position(text, len("branch:"), refusal) from None
 
 
 _KINDS: dict[str, Callable[[str, str, str | None], Name]] = {
-    "session": _session,
-    "project": _project,
-    "channel": _named(lambda name: ChannelName(name=name)),
-    "alias": _named(lambda name: AliasName(name=name)),
-    "branch": _branch,
+    "session": _read_session,
+    "project": _read_project,
+    "channel": _build_reader(lambda name: ChannelName(name=name)),
+    "alias": _build_reader(lambda name: AliasName(name=name)),
+    "branch": _read_branch,
 }
 
 _WORDS: dict[str, Name] = {"root": RootName(), "operator": OperatorName()}

@@ -6,7 +6,7 @@ from scout.base.record import Record
 from scout.base.refusal import Refused
 from scout.identity.address import Address, require_text
 from scout.identity.code_span import CodeSpans
-from scout.identity.grammar import parse_handle, readable_handle
+from scout.identity.grammar import parse_handle, try_parse_handle
 from scout.identity.problem import MalformedAddress
 
 _MENTION = re.compile(
@@ -46,13 +46,13 @@ def find_mentions(body: object) -> Mentions:
         if handle == "@" or found.start() in code:
             continue
         if found.start("handle") == first:
-            leading = _leading(handle, first)
-        elif address := readable_handle(handle):
+            leading = _read_leading(handle, first)
+        elif address := try_parse_handle(handle):
             soft.append(Mention(text=handle, position=found.start("handle"), address=address))
     return Mentions(leading=leading, soft=tuple(soft))
 
 
-def _leading(text: str, position: int) -> Mention:
+def _read_leading(text: str, position: int) -> Mention:
     try:
         return Mention(text=text, position=position, address=parse_handle(text))
     except Refused as refusal:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from scout.identity.address import QUALIFIERS, Address
 
 
-def minimal_text(
+def shorten_address(
     canonical: Address, means_the_same: Callable[[Address], bool], aliases: Iterable[str] = ()
 ) -> str:
     """Return the address without unneeded qualifiers (dropped in canonical order), or a shorter alias.

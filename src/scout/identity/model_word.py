@@ -5,7 +5,7 @@ from scout.identity.address import fold
 VENDORS = frozenset({"claude", "gpt", "openai", "anthropic", "gemini", "google"})
 
 
-def model_words(model: str) -> frozenset[str]:
+def list_model_words(model: str) -> frozenset[str]:
     """Return every text that selects this model, so that an index finds it without a scan.
 
     The whole name; the rest after leading vendor words; each alphabetic word that is not a vendor; and
@@ -25,6 +25,6 @@ def model_words(model: str) -> frozenset[str]:
     return frozenset(asked)
 
 
-def model_matches(asked: str, model: str) -> bool:
+def matches_model(asked: str, model: str) -> bool:
     """Whether the word selects this model (`5-5` and `gpt-5-5`, `sonnet` and `claude-sonnet-4-6`)."""
-    return asked in model_words(model)
+    return asked in list_model_words(model)

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from scout.base.refusal import Refused, Remedy
 from scout.identity.address import require_text
-from scout.identity.problem import instead, malformed
+from scout.identity.problem import build_malformed, suggest
 
 MAX_BYTES = 1024
 MAX_SUFFIXES = 16
@@ -160,39 +160,39 @@ class AgentPath(str):
 
 def _check(text: str) -> None:
     if not text.startswith("/"):
-        remedies = _repaired(text, f"/{text}", "as a path")
-        raise malformed(text, 0, "no '/'", "a path such as /user/agent/name", *remedies)
+        remedies = _suggest_repair(text, f"/{text}", "as a path")
+        raise build_malformed(text, 0, "no '/'", "a path such as /user/agent/name", *remedies)
     if len(text) > MAX_BYTES:  # non-ASCII text is refused below
-        raise malformed(text, MAX_BYTES, "too much text", f"at most {MAX_BYTES} bytes")
+        raise build_malformed(text, MAX_BYTES, "too much text", f"at most {MAX_BYTES} bytes")
     segments = text[1:].split("/")
-    starts = _starts(segments)
+    starts = _list_starts(segments)
     for segment, start in zip(segments, starts, strict=True):
         if _SEGMENT.fullmatch(segment) is None:
-            raise _bad_segment(text, segment, start)
+            raise _build_bad_segment(text, segment, start)
     end = _check_root(text, segments, starts)
     _check_suffixes(text, segments[end:], starts[end:])
 
 
-def _starts(segments: list[str]) -> list[int]:
+def _list_starts(segments: list[str]) -> list[int]:
     starts = [1]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)
     return starts[:-1]
 
 
-def _bad_segment(text: str, segment: str, start: int) -> Refused:
+def _build_bad_segment(text: str, segment: str, start: int) -> Refused:
     if segment in ("", ".", ".."):
         problem = f"the segment '{segment}'" if segment else "an empty segment"
         kept = "/".join(part for part in text.split("/") if part not in ("", ".", ".."))
-        remedies = _repaired(text, f"/{kept}", "without it")
-        return malformed(text, start, problem, "a name between the slashes", *remedies)
+        remedies = _suggest_repair(text, f"/{kept}", "without it")
+        return build_malformed(text, start, problem, "a name between the slashes", *remedies)
     bad = next(index for index, letter in enumerate(segment) if _OTHER.match(letter))
-    remedies = _repaired(text, _OTHER.sub("-", text), "with '-' in its place")
+    remedies = _suggest_repair(text, _OTHER.sub("-", text), "with '-' in its place")
     problem = f"the character {segment[bad]!r}"
-    return malformed(text, start + bad, problem, "letters, digits and . _ ~ -", *remedies)
+    return build_malformed(text, start + bad, problem, "letters, digits and . _ ~ -", *remedies)
 
 
-def _repaired(text: str, repaired: str, why: str) -> tuple[Remedy, ...]:
+def _suggest_repair(text: str, repaired: str, why: str) -> tuple[Remedy, ...]:
     """Return the remedy if the repaired text is a valid path."""
     if repaired == text:
         return ()
@@ -200,22 +200,22 @@ def _repaired(text: str, repaired: str, why: str) -> tuple[Remedy, ...]:
         _check(repaired)
     except Refused:
         return ()
-    return (instead(repaired, why),)
+    return (suggest(repaired, why),)
 
 
 def _check_root(text: str, segments: list[str], starts: list[int]) -> int:
     """Check the root and return the number of its segments."""
     if len(segments) < 2:
-        raise malformed(text, len(text), "the end", "a connector, or agent/NAME, after the user")
+        raise build_malformed(text, len(text), "the end", "a connector, or agent/NAME, after the user")
     system = segments[0] == "system"
     length = 3 if segments[1] in _NAMED and not system else 2
     if length > len(segments):
-        raise malformed(text, len(text), "the end", f"a name after '{segments[1]}'")
+        raise build_malformed(text, len(text), "the end", f"a name after '{segments[1]}'")
     names = [1] if system else [0, length - 1]
     for index in names:
         if segments[index] in PATH_WORDS:
             problem = f"the reserved word '{segments[index]}'"
-            raise malformed(text, starts[index], problem, "a name that is no path word")
+            raise build_malformed(text, starts[index], problem, "a name that is not a path word")
     return length
 
 
@@ -225,21 +225,21 @@ def _check_suffixes(text: str, segments: list[str], starts: list[int]) -> None:
         word, start = segments[index], starts[index]
         count += 1
         if count > MAX_SUFFIXES:
-            raise malformed(text, start, "one more suffix", f"at most {MAX_SUFFIXES} suffixes")
+            raise build_malformed(text, start, "too many suffixes", f"at most {MAX_SUFFIXES} suffixes")
         if word == "memory":
             index += 1
         elif word in _INDEXED:
             _check_index(text, segments, starts, index)
             index += 2
         else:
-            raise malformed(text, start, f"the segment '{word}'", "sub/N, search/N, memory, or the end")
+            raise build_malformed(text, start, f"the segment '{word}'", "sub/N, search/N, memory, or the end")
 
 
 def _check_index(text: str, segments: list[str], starts: list[int], index: int) -> None:
     if index + 1 == len(segments):
-        raise malformed(text, len(text), "the end", f"an index after '{segments[index]}'")
+        raise build_malformed(text, len(text), "the end", f"an index after '{segments[index]}'")
     number = segments[index + 1]
     if _INDEX.fullmatch(number) is None:
-        remedies = _repaired(text, _ZEROS.sub(r"\1", text), "without leading zeros")
+        remedies = _suggest_repair(text, _ZEROS.sub(r"\1", text), "without leading zeros")
         expected = "a decimal number without leading zeros"
-        raise malformed(text, starts[index + 1], f"the index '{number}'", expected, *remedies)
+        raise build_malformed(text, starts[index + 1], f"the index '{number}'", expected, *remedies)

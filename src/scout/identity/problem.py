@@ -30,7 +30,7 @@ class MalformedAddress(Diagnostic, tag="malformed_address"):
 
 
 class ReservedName(Diagnostic, tag="reserved_name"):
-    """The word has a meaning of its own in addresses, so no agent or alias may carry it.
+    """The word has a special meaning in addresses, so it cannot be the name of an agent or alias.
 
     Dimension keys, harness names and words such as `root` or `self` are reserved, because a name
     that looks like syntax would be read as syntax. `teaches` shows how the word is used.
@@ -47,9 +47,9 @@ class ReservedName(Diagnostic, tag="reserved_name"):
 
 
 class DepthCap(Diagnostic, tag="depth_cap"):
-    """The tree of agents below a root branch may only be so deep.
+    """The tree of agents below a root branch has a maximum depth.
 
-    Spawn from an agent higher up, give the work to a worker (which has no branch of its own), or
+    Spawn from an agent higher up, give the work to a worker (which needs no separate branch), or
     raise `limits.depthCap` in the settings.
     """
 
@@ -65,34 +65,34 @@ class DepthCap(Diagnostic, tag="depth_cap"):
         return f"{self.branch} is at depth {self.depth} and the cap is {self.cap}: it cannot have children"
 
 
-def instead(text: str, why: str) -> Remedy:
+def suggest(text: str, why: str) -> Remedy:
     """Return the remedy "write this instead"."""
     return Remedy(operation="parse", parameters={"texts": [text]}, why=why)
 
 
-def malformed(text: str, position: int, problem: str, expected: str, *remedies: Remedy) -> Refused:
+def build_malformed(text: str, position: int, problem: str, expected: str, *remedies: Remedy) -> Refused:
     """Return the refusal of a text that is not an address; it keeps only the first 200 characters."""
     teach = Remedy(
         operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address"
     )
     return Refused(
         MalformedAddress(
-            text=_sendable(text[:200]),
+            text=_replace_surrogates(text[:200]),
             position=position,
-            problem=_sendable(problem),
+            problem=_replace_surrogates(problem),
             expected=expected,
             remedies=remedies or (teach,),
         )
     )
 
 
-def within(text: str, offset: int, refusal: Refused) -> Refused:
+def shift_position(text: str, offset: int, refusal: Refused) -> Refused:
     """Return the refusal of a part with its position in the whole text, where the part starts at `offset`."""
     part = refusal.diagnostic
     assert isinstance(part, MalformedAddress)  # parsing raises no other refusal
-    return malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
+    return build_malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
 
 
-def _sendable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which JSON cannot carry, with question marks."""
     return text.encode("utf-8", "replace").decode()

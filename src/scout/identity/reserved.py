@@ -1,7 +1,7 @@
 """Words that no agent, slug or alias may use, and the explanation of each."""
 
 from scout.base.refusal import Refused
-from scout.identity.problem import ReservedName, instead
+from scout.identity.problem import ReservedName, suggest
 
 # Every key of a qualifier in text, and its dimension.
 KEYS = {
@@ -22,18 +22,18 @@ HARNESSES = ("claude", "codex", "acp", "tmux", "command", "echo", "gemini", "ope
 _WORDS = {
     "root": "it addresses the root agent of your project",
     "self": "it addresses you",
-    "parent": "it addresses the agent you were spawned by",
+    "parent": "it addresses the agent that spawned you",
     "operator": "it addresses the person at this machine",
     "direct": "it is the person's own name, as in `/me/direct`; `operator` addresses the person",
     "system": "it names parts of Scout itself, as in `/system/sweeper`",
-    "broadcast": "everybody is reached with `scout send --broadcast`",
+    "broadcast": "all agents are reached with `scout send --broadcast`",
     "channel": "a channel is addressed as `channel:NAME`",
     "session": "a session is addressed as `session:ID`",
     "ref": "references are ids such as `flt_…`",
     "id": "ids are addressed as they are, such as `agt_…`",
     "project": "a project is addressed as `project:DIR`",
     "alias": "an alias is addressed as `alias:NAME`",
-    "target": "targets are named by their address",
+    "target": "a target is named by its address",
     "lock": "git refuses branch names that end in it",
 }
 
@@ -49,6 +49,6 @@ def check_name(name: str) -> str:
     teaches = RESERVED.get(name)
     if teaches is None:
         return name
-    proposal = instead(f"@my-{name}", "a free name of your own")
-    syntax = (instead(f"@name#{name}", "the harness of an agent"),) if name in HARNESSES else ()
+    proposal = suggest(f"@my-{name}", "a free name")
+    syntax = (suggest(f"@name#{name}", "the harness of an agent"),) if name in HARNESSES else ()
     raise Refused(ReservedName(word=name, teaches=teaches, remedies=(*syntax, proposal)))

@@ -8,7 +8,7 @@ from scout.identity.address import require_text
 from scout.identity.code_span import CodeSpans
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName, Name
-from scout.identity.problem import instead, malformed, within
+from scout.identity.problem import build_malformed, shift_position, suggest
 
 _OPERATOR = re.compile(r"(?<!\S)>>(?!>)[^\S\n]*(?P<target>\S*)")
 _ID = re.compile(r"[a-z]{3}_")
@@ -32,21 +32,21 @@ def find_route(text: object) -> Route | None:
         return None
     target = found["target"].rstrip(",;:!")
     if not target:
-        example = instead(">> operator", "the word after '>>' is the target")
-        raise malformed(words, found.start("target"), "no target", "an address after '>>'", example)
+        example = suggest(">> operator", "the word after '>>' is the target")
+        raise build_malformed(words, found.start("target"), "no target", "an address after '>>'", example)
     command, body = words[: found.start()].strip(), words[found.end() :].lstrip()
-    name = _target(words, target, found.start("target"))
-    return Route(command=command, target=name, address=_address(target), body=body)
+    name = _read_target(words, target, found.start("target"))
+    return Route(command=command, target=name, address=_add_at_sign(target), body=body)
 
 
-def _target(text: str, target: str, start: int) -> Name:
+def _read_target(text: str, target: str, start: int) -> Name:
     try:
         return lex(f">>{target}")
     except Refused as refusal:
-        raise within(text, start - len(">>"), refusal) from None
+        raise shift_position(text, start - len(">>"), refusal) from None
 
 
-def _address(target: str) -> str:
+def _add_at_sign(target: str) -> str:
     """Return the target as written without the operator: a bare word is a handle, so it gets an `@`."""
     name = lex(target)
     is_bare = isinstance(name, HandleName) and name.bare and not _ID.match(target)

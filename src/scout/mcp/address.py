@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote
 
-from scout.base.outside import text_of
+from scout.base.outside import decode_text
 
 # Matched on the raw path: an encoded slash stays inside its segment.
 PATHS = re.compile(rb"/mcp|/agents/(?P<role>[^/]+)/(?P<name>[^/]+)/mcp")
@@ -17,14 +17,14 @@ class Named(NamedTuple):
     name: str
 
 
-def named(raw_path: bytes) -> Named | None:
+def parse_path(raw_path: bytes) -> Named | None:
     """Return the role and agent in a URL; None for the shared URL, where the token decides."""
     found = PATHS.fullmatch(raw_path)
     if found is None or found["role"] is None:
         return None
-    return Named(text_of(found["role"], "role"), text_of(found["name"], "name"))
+    return Named(decode_text(found["role"], "role"), decode_text(found["name"], "name"))
 
 
-def path_of(role: str, name: str) -> str:
+def build_path(role: str, name: str) -> str:
     """Return the path of an agent's own MCP URL."""
     return f"/agents/{role}/{quote(name, safe='@')}/mcp"

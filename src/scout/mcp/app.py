@@ -11,12 +11,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from scout.base.outside import check_each_once
 from scout.base.refusal import Refused
 from scout.mcp import prompts, resources
-from scout.mcp.address import named
+from scout.mcp.address import parse_path
 from scout.mcp.caller import Backends, McpCaller, identify
 from scout.mcp.offer import Offer
-from scout.mcp.server import made
+from scout.mcp.server import build_server
 from scout.mcp.subscriptions import Following
-from scout.mcp.tools.call_tool import called, listed
+from scout.mcp.tools.call_tool import call_tool, list_tools
 from scout.model.problems.request import TooLarge
 from scout.protocol.scout import Scout
 
@@ -28,14 +28,14 @@ _INSTRUCTIONS = (
 
 OFFER = Offer(
     instructions=_INSTRUCTIONS,
-    tools=listed,
-    call=called,
-    resources=resources.listed,
+    tools=list_tools,
+    call=call_tool,
+    resources=resources.list_resources,
     templates=resources.TEMPLATES,
-    read=resources.read,
-    touched=resources.touched,
+    read=resources.read_resource,
+    touched=resources.list_touched,
     prompts=prompts.PROMPTS,
-    prompt=prompts.prompt,
+    prompt=prompts.build_prompt,
 )
 
 
@@ -49,7 +49,7 @@ class McpSurface:
         self.backends = Backends()
         self._following = Following(offer.touched)
         self._stopping = asyncio.Event()
-        server = made(version, offer, self._following, self._stopping)
+        server = build_server(version, offer, self._following, self._stopping)
         self._manager = StreamableHTTPSessionManager(server, max_request_body_size=_LIMIT)
 
     async def run(self, started: asyncio.Event) -> None:
@@ -66,12 +66,12 @@ class McpSurface:
     async def __call__(self, scout: Scout, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Handle one HTTP request of an admitted caller; a URL of another agent is refused."""
         _check_size(scope)
-        caller = await identify(scout, named(scope["raw_path"]), self.backends)
+        caller = await identify(scout, parse_path(scope["raw_path"]), self.backends)
         gone = asyncio.Event()
 
-        first = await _whole_body(receive) if scope["method"] == "POST" else []
+        first = await _read_body(receive) if scope["method"] == "POST" else []
 
-        async def heard() -> Any:
+        async def receive_message() -> Any:
             message = first.pop(0) if first else await receive()
             if message["type"] == "http.disconnect":
                 gone.set()
@@ -79,7 +79,9 @@ class McpSurface:
 
         state = {**scope.get("state", {}), "caller": caller, "gone": gone}
         try:
-            await self._manager.handle_request({**scope, "state": state, "user": _user(caller)}, heard, send)
+            await self._manager.handle_request(
+                {**scope, "state": state, "user": _build_user(caller)}, receive_message, send
+            )
         except asyncio.CancelledError:  # the credential has ended: end its session too
             gone.set()
             await self._end_session(scope)
@@ -101,7 +103,7 @@ def _check_size(scope: Mapping[str, Any]) -> None:
         raise Refused(TooLarge(what="request", size=int(declared), limit=_LIMIT))
 
 
-async def _whole_body(receive: Any) -> list[dict[str, Any]]:
+async def _read_body(receive: Any) -> list[dict[str, Any]]:
     """Return the messages of the body, up to the size limit; JSON with a repeated key is refused."""
     messages: list[dict[str, Any]] = [await receive()]
     size = len(messages[-1].get("body", b""))
@@ -113,7 +115,7 @@ async def _whole_body(receive: Any) -> list[dict[str, Any]]:
     return messages
 
 
-def _user(caller: McpCaller) -> AuthenticatedUser:
+def _build_user(caller: McpCaller) -> AuthenticatedUser:
     """Return the owner of the session: only the same credential and agent may resume it."""
     identity = caller.identity
     return AuthenticatedUser(

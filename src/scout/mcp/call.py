@@ -57,7 +57,7 @@ class Call(NamedTuple):
                 return working.result()
             if stopping.done():
                 raise Refused(Busy(reason="the daemon is stopping"))
-            raise MCPError(CONNECTION_CLOSED, "the client is gone")
+            raise MCPError(CONNECTION_CLOSED, "the client disconnected")
         finally:
             for one in (working, gone, stopping):
                 one.cancel()

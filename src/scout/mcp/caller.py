@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from scout.base.refusal import Refused
-from scout.mcp.address import Named, path_of
+from scout.mcp.address import Named, build_path
 from scout.model.agent import ToolRole
 from scout.model.problems.request import Forbidden
 from scout.model.token import TokenKind
@@ -42,7 +42,7 @@ class Backends:
 
     def of(self, identity: Identity) -> Backend:
         """Return the backend of an identity; it is rebuilt when its record has changed."""
-        made = _backend(identity)
+        made = _build_backend(identity)
         key = (made.project_root, made.birth_branch) if made.birth_branch else (None, made.agent_id)
         if self._kept.get(key) != made:
             self._kept[key] = made
@@ -55,19 +55,19 @@ class Backends:
 async def identify(scout: Scout, url: Named | None, backends: Backends) -> McpCaller:
     """Return the caller; refuse a URL that belongs to another agent or role."""
     identity = await scout.call(WhoAmI())
-    role = role_of(identity)
+    role = get_role(identity)
     if url is not None:
         resolved = await scout.call(Resolve(address=url.name))
         if resolved.agent_id != identity.agent_id:
             needs = (f"the token of {resolved.address}",)
             raise Refused(Forbidden(action="mcp", subject=url.name, needs=needs))
         if url.role != role:
-            right = f"{identity.url}{path_of(role, url.name)}"
+            right = f"{identity.url}{build_path(role, url.name)}"
             raise Refused(Forbidden(action=f"the role {url.role}", subject=url.name, needs=(right,)))
     return McpCaller(scout, identity, backends.of(identity))
 
 
-def role_of(identity: Identity) -> ToolRole:
+def get_role(identity: Identity) -> ToolRole:
     """Return the tool role: `host` for the operator, the recorded role for an agent; others are refused."""
     if identity.kind == TokenKind.OPERATOR:
         return ToolRole.HOST
@@ -77,18 +77,18 @@ def role_of(identity: Identity) -> ToolRole:
     raise Refused(Forbidden(action="mcp", subject=f"a {identity.kind} token", needs=needs))
 
 
-def _backend(identity: Identity) -> Backend:
+def _build_backend(identity: Identity) -> Backend:
     return Backend(
         agent_name=identity.address or identity.kind,
         birth_branch=identity.birth_branch,
         agent_id=identity.agent_id or identity.token_id,
         user_id=identity.user,
-        role=role_of(identity),
+        role=get_role(identity),
         project_root=identity.project,
     )
 
 
-def caller_of(ctx: Any) -> McpCaller:
+def get_caller(ctx: Any) -> McpCaller:
     """Return the caller of the HTTP request that carried a message."""
     caller: McpCaller = ctx.request.scope["state"]["caller"]
     return caller

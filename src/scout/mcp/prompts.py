@@ -67,7 +67,7 @@ PROMPTS = [
 ]
 
 
-async def prompt(call: Call) -> GetPromptResult:
+async def build_prompt(call: Call) -> GetPromptResult:
     """Return a prompt with its arguments filled in."""
     name, arguments = call.params.name, call.params.arguments or {}
     template = _TEMPLATES.get(name)
@@ -75,7 +75,7 @@ async def prompt(call: Call) -> GetPromptResult:
         raise MCPError(
             INVALID_PARAMS, f"there is no prompt '{name[:60]}'; available: {', '.join(_TEMPLATES)}"
         )
-    filled = _with_route(template, arguments)
+    filled = _apply_route(template, arguments)
     missing = [word for word in template.arguments if not filled.get(word)]
     if missing:
         raise MCPError(INVALID_PARAMS, f"{name} needs {', '.join(missing)}")
@@ -84,7 +84,7 @@ async def prompt(call: Call) -> GetPromptResult:
     return GetPromptResult(description=template.says, messages=[PromptMessage(role="user", content=content)])
 
 
-def _with_route(template: _Template, arguments: Mapping[str, str]) -> Mapping[str, str]:
+def _apply_route(template: _Template, arguments: Mapping[str, str]) -> Mapping[str, str]:
     """Return the arguments, with the target taken from a text that begins with the route operator."""
     words = [arguments[word] for word in template.arguments if arguments.get(word)]
     text = " ".join(words).lstrip()

@@ -15,10 +15,10 @@ from mcp_types import (
 from scout.base.codec import encode, render
 from scout.base.machine import Mutable
 from scout.base.refusal import Refused
-from scout.mcp.tools.result import compact
+from scout.mcp.tools.result import drop_empty
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery
-from scout.model.events.envelope import Event, record_of
+from scout.model.events.envelope import Event, get_record
 from scout.model.events.talk import Posted
 from scout.model.flight import Flight
 from scout.model.work_item import WorkItem
@@ -39,7 +39,7 @@ TEMPLATES = [
 _OWN: Mapping[str, Request[Any]] = {BRIEF: ShowBrief(), INBOX: ListInbox()}
 
 
-async def listed(scout: Scout) -> list[Resource]:
+async def list_resources(scout: Scout) -> list[Resource]:
     """Return the caller's brief and inbox, then the newest open flights and work items."""
     flights = await scout.call(ListFlights(open=True))
     work = await scout.call(ListWork())
@@ -51,24 +51,24 @@ async def listed(scout: Scout) -> list[Resource]:
     ]
 
 
-async def read(scout: Scout, uri: str) -> list[TextResourceContents | Any]:
+async def read_resource(scout: Scout, uri: str) -> list[TextResourceContents | Any]:
     """Return a resource as JSON; a refusal is an error with the diagnostic as its data."""
     try:
-        found = await scout.call(_request(uri))
+        found = await scout.call(_build_request(uri))
     except Refused as refused:
         problem = refused.diagnostic
         raise MCPError(INVALID_PARAMS, problem.message, {"uri": uri, **render(problem)}) from None
-    text = encode(compact(found)).decode()
+    text = encode(drop_empty(found)).decode()
     return [TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
 
 
-def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
+def list_touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
     """Return the resources and lists that an event changes for the subscribed agent."""
-    match record_of(event):
+    match get_record(event):
         case Flight(id=ident) as one:
-            return [ResourceUpdated(FLIGHTS + ident), ResourceUpdated(BRIEF), *_listing(one)]
+            return [ResourceUpdated(FLIGHTS + ident), ResourceUpdated(BRIEF), *_list_changes(one)]
         case WorkItem(id=ident) as one:
-            return [ResourceUpdated(WORK + ident), ResourceUpdated(BRIEF), *_listing(one)]
+            return [ResourceUpdated(WORK + ident), ResourceUpdated(BRIEF), *_list_changes(one)]
         case Delivery(target=target) if target == agent_id:
             return [ResourceUpdated(INBOX), ResourceUpdated(BRIEF)]
         case Agent(id=ident) if ident == agent_id:  # a new role may change its tools
@@ -81,13 +81,13 @@ def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
             return []
 
 
-def _listing(record: Flight | WorkItem) -> list[ServerEvent]:
+def _list_changes(record: Flight | WorkItem) -> list[ServerEvent]:
     """Return a list change when a record is created or a flight finishes."""
     over = isinstance(record, Flight) and record.finished_at is not None
     return [ResourcesListChanged()] if over or record.revision == 1 else []
 
 
-def _request(uri: str) -> Request[Any]:
+def _build_request(uri: str) -> Request[Any]:
     if uri in _OWN:
         return _OWN[uri]
     for start, kind in ((FLIGHTS, GetFlight), (WORK, GetWork)):

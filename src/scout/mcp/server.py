@@ -22,33 +22,33 @@ from mcp_types import (
 )
 
 from scout.mcp.call import Call, Ends
-from scout.mcp.caller import caller_of
+from scout.mcp.caller import get_caller
 from scout.mcp.offer import Context, Offer
 from scout.mcp.subscriptions import Following
 from scout.mcp.tools import tasks
 from scout.mcp.tools.forms import FormRequest
 
 
-def made(version: str, offer: Offer, following: Following, stopping: asyncio.Event) -> Server[Any]:
+def build_server(version: str, offer: Offer, following: Following, stopping: asyncio.Event) -> Server[Any]:
     """Return the server of an offer; the caller comes with each request."""
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> Any:
         try:
-            return await offer.call(_call(ctx, params, stopping))
+            return await offer.call(_build_call(ctx, params, stopping))
         except FormRequest as wanted:
             return wanted.result
 
     async def list_tools(ctx: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=offer.tools(caller_of(ctx)))
+        return ListToolsResult(tools=offer.tools(get_caller(ctx)))
 
     async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=await offer.resources(caller_of(ctx).scout))
+        return ListResourcesResult(resources=await offer.resources(get_caller(ctx).scout))
 
     async def list_templates(_: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return ListResourceTemplatesResult(resource_templates=offer.templates)
 
     async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return ReadResourceResult(contents=await offer.read(caller_of(ctx).scout, params.uri))
+        return ReadResourceResult(contents=await offer.read(get_caller(ctx).scout, params.uri))
 
     async def subscribe(ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
         await following.subscribe(ctx, params.uri)
@@ -65,7 +65,7 @@ def made(version: str, offer: Offer, following: Following, stopping: asyncio.Eve
         ctx: Context, params: GetPromptRequestParams
     ) -> GetPromptResult | InputRequiredResult:
         try:
-            return await offer.prompt(_call(ctx, params, stopping))
+            return await offer.prompt(_build_call(ctx, params, stopping))
         except FormRequest as wanted:
             return wanted.result
 
@@ -95,7 +95,7 @@ def made(version: str, offer: Offer, following: Following, stopping: asyncio.Eve
     return server
 
 
-def _call(
+def _build_call(
     ctx: Context, params: CallToolRequestParams | GetPromptRequestParams, stopping: asyncio.Event
 ) -> Call:
     async def tell(steps: float, message: str) -> None:
@@ -103,7 +103,7 @@ def _call(
 
     gone: asyncio.Event = ctx.request.scope["state"]["gone"] if ctx.request is not None else asyncio.Event()
     return Call(
-        caller=caller_of(ctx),
+        caller=get_caller(ctx),
         ends=Ends(gone, stopping),
         tell=tell,
         patient=bool(ctx.meta and ctx.meta.get("progress_token") is not None),

@@ -12,7 +12,7 @@ from mcp_types import INTERNAL_ERROR, SubscriptionsListenRequestParams, Subscrip
 
 from scout.base.codec import decode, render
 from scout.base.refusal import Refused
-from scout.mcp.caller import McpCaller, caller_of
+from scout.mcp.caller import McpCaller, get_caller
 from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 
@@ -33,7 +33,7 @@ class Following:
 
     async def subscribe(self, ctx: SubscriptionContext, uri: str) -> None:
         """Notify this session when a resource changes; one watcher serves all its subscriptions."""
-        state, ending = _session(ctx)
+        state, ending = _get_session(ctx)
         wanted: set[str] | None = state.get(_STATE)
         if wanted is None:
             wanted = state[_STATE] = set[str]()
@@ -43,17 +43,17 @@ class Following:
                     await ctx.session.send_resource_updated(changed.uri)
 
             try:
-                task = await _started(self._watch(caller_of(ctx), tell))
+                task = await _start_watcher(self._watch(get_caller(ctx), tell))
             except MCPError:
                 del state[_STATE]
                 raise
             task.add_done_callback(lambda _: state.pop(_STATE, None))
-            ending.push_async_callback(_ended, task)
+            ending.push_async_callback(_end_watcher, task)
         wanted.add(uri)
 
     async def unsubscribe(self, ctx: SubscriptionContext, uri: str) -> None:
         """Stop notifying about a resource."""
-        state, _ = _session(ctx)
+        state, _ = _get_session(ctx)
         state.get(_STATE, set[str]()).discard(uri)
 
     # -- one long request --------------------------------------------------------------------------
@@ -64,14 +64,14 @@ class Following:
         """Report changes in the response to this request until the client disconnects or the daemon stops."""
         bus = InMemorySubscriptionBus()
         handler = ListenHandler(bus)
-        task = await _started(self._watch(caller_of(ctx), bus.publish))
+        task = await _start_watcher(self._watch(get_caller(ctx), bus.publish))
         self._open.add(handler)
         task.add_done_callback(lambda _: handler.close())  # end the response when the watcher ends
         try:
             return await handler(ctx, params)
         finally:
             self._open.discard(handler)
-            await _ended(task)
+            await _end_watcher(task)
 
     def close(self) -> None:
         """End every stream with its final frame."""
@@ -96,7 +96,7 @@ class Following:
                 request = decode(again[0].parameters, Watch)
 
 
-async def _started(watching: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+async def _start_watcher(watching: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
     """Start the watcher; its refusal is an error of the request."""
     task = asyncio.get_running_loop().create_task(watching)
     await asyncio.wait({task}, timeout=_BEGIN)
@@ -106,12 +106,12 @@ async def _started(watching: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
     return task
 
 
-async def _ended(task: "asyncio.Task[None]") -> None:
+async def _end_watcher(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _session(ctx: SubscriptionContext) -> tuple[dict[str, Any], AsyncExitStack]:
+def _get_session(ctx: SubscriptionContext) -> tuple[dict[str, Any], AsyncExitStack]:
     """Return the session's state and its exit stack."""
     connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage] (the SDK requires cleanup there and gives handlers no other access)
     return connection.state, connection.exit_stack

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from scout.base.codec import decode, plain
-from scout.base.ids import derived
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.codec import decode, to_plain
+from scout.base.ids import derive_id
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.base.time import Time
@@ -85,7 +85,7 @@ class AgentConfig(Record):
     permission_profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
 
 
-def connects_by_itself(config: AgentConfig) -> bool:
+def is_self_connected(config: AgentConfig) -> bool:
     """Whether Scout starts no program for the agent, because it has neither harness nor command."""
     return config.harness is None and not config.command
 
@@ -120,7 +120,7 @@ class Agent(Mutable):
 _CHANGEABLE = frozenset({"config", "model_role", "project_root", "tool_role", "working_dir"})
 
 
-def new_agent(agent_id: str, path: AgentPath, now: Time, *, node: str, by: str, **more: Any) -> Agent:
+def create_agent(agent_id: str, path: AgentPath, now: Time, *, node: str, by: str, **more: Any) -> Agent:
     """Return a new agent; owner, kind and model role come from the path, its folder from the project."""
     read = {"owner": path.user, "kind": path.kind, "model_role": path.model_role}
     facts: dict[str, Any] = {**read, "working_dir": more.get("project_root"), "last_active_at": now, **more}
@@ -130,19 +130,19 @@ def new_agent(agent_id: str, path: AgentPath, now: Time, *, node: str, by: str, 
 def move_agent(agent: Agent, move: AgentMove, now: Time, *, seen: int | None = None) -> Agent:
     """Put an agent to sleep, wake, retire or revive it; `sleeping_since` is set while it sleeps."""
     since = now if move is AgentMove.SLEEP else None
-    moved_agent = moved(AGENT, agent, move, now, seen=seen, field="lifecycle", sleeping_since=since)
-    return active_at(moved_agent, now)
+    moved_agent = move_record(AGENT, agent, move, now, seen=seen, field="lifecycle", sleeping_since=since)
+    return mark_active(moved_agent, now)
 
 
 def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes: Any) -> Agent:
     """Return the agent with another config, role or folder; its names never change."""
     for name in sorted(changes.keys() - _CHANGEABLE):
-        problem = f"an agent's {name} never changes; these may: {', '.join(sorted(_CHANGEABLE))}"
+        problem = f"an agent's {name} cannot be changed; these can: {', '.join(sorted(_CHANGEABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))
-    return changed("agent", agent, now, seen=seen, **changes)
+    return change_record("agent", agent, now, seen=seen, **changes)
 
 
-def active_at(agent: Agent, now: Time) -> Agent:
+def mark_active(agent: Agent, now: Time) -> Agent:
     """Return the agent with a new `last_active_at`, which is volatile: the revision stays."""
     return msgspec.structs.replace(agent, last_active_at=now)
 
@@ -150,23 +150,23 @@ def active_at(agent: Agent, now: Time) -> Agent:
 def take_sub_index(agent: Agent, now: Time) -> tuple[Agent, int]:
     """Return the parent with its counter incremented, and the index of the new child."""
     index = agent.next_sub_index
-    return changed("agent", agent, now, next_sub_index=index + 1), index
+    return change_record("agent", agent, now, next_sub_index=index + 1), index
 
 
 def raise_sub_index(agent: Agent, taken: int, now: Time) -> Agent:
     """Return the parent with its counter above an index that a child has already."""
-    return changed("agent", agent, now, next_sub_index=max(agent.next_sub_index, taken + 1))
+    return change_record("agent", agent, now, next_sub_index=max(agent.next_sub_index, taken + 1))
 
 
 def take_search_index(agent: Agent, now: Time) -> tuple[Agent, int]:
     """Return the parent with its search counter incremented, and the index of the new child."""
     index = agent.next_search_index
-    return changed("agent", agent, now, next_search_index=index + 1), index
+    return change_record("agent", agent, now, next_search_index=index + 1), index
 
 
 def project_id(node: str, project_root: str) -> str:
     """Return the id of a project, derived from the node and the folder."""
-    return derived("prj", node, project_root)
+    return derive_id("prj", node, project_root)
 
 
 CONFIG_KEYS = tuple(field.encode_name for field in msgspec.structs.fields(AgentConfig))
@@ -177,7 +177,7 @@ def read_config(data: object, base: AgentConfig | None = None) -> AgentConfig:
     fields = decode(data, dict[str, Any])
     for key in fields:
         _check_key(key)
-    return decode({**plain(base or AgentConfig()), **fields}, AgentConfig)
+    return decode({**to_plain(base or AgentConfig()), **fields}, AgentConfig)
 
 
 def _check_key(key: str) -> None:
@@ -186,6 +186,6 @@ def _check_key(key: str) -> None:
         raise Refused(BadRequest(problem=problem, field=key))
     if key not in CONFIG_KEYS:
         nearest = difflib.get_close_matches(key, CONFIG_KEYS, n=3)
-        problem = f"unknown config key '{key:.60}'; known are {', '.join(CONFIG_KEYS)}"
+        problem = f"unknown config key '{key:.60}'; known keys: {', '.join(CONFIG_KEYS)}"
         candidates = tuple(Candidate(address=name) for name in nearest)
         raise Refused(BadRequest(problem=problem, field=f"{key:.60}", candidates=candidates))

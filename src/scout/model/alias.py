@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -75,22 +75,22 @@ def check_target(target: AliasTarget) -> AliasTarget:
 def retarget_alias(alias: Alias, target: AliasTarget, now: Time, *, seen: int | None = None) -> Alias:
     """Return the alias with another target; this also repairs a broken alias."""
     target = check_target(target)
-    return moved(ALIAS, alias, AliasMove.RETARGET, now, seen=seen, target=target, reason="")
+    return move_record(ALIAS, alias, AliasMove.RETARGET, now, seen=seen, target=target, reason="")
 
 
 def break_alias(alias: Alias, reason: str, now: Time) -> Alias:
     """Mark the alias as broken (it no longer names exactly one target) until a person repairs it."""
-    return moved(ALIAS, alias, AliasMove.BREAK, now, reason=reason)
+    return move_record(ALIAS, alias, AliasMove.BREAK, now, reason=reason)
 
 
 def repair_alias(alias: Alias, now: Time, *, seen: int | None = None) -> Alias:
     """Return the alias as active again, with the same target."""
-    return moved(ALIAS, alias, AliasMove.REPAIR, now, seen=seen, reason="")
+    return move_record(ALIAS, alias, AliasMove.REPAIR, now, seen=seen, reason="")
 
 
 def remove_alias(alias: Alias, now: Time, *, seen: int | None = None, reason: str = "") -> Alias:
     """Remove the alias; its name is free again."""
-    return moved(ALIAS, alias, AliasMove.REMOVE, now, seen=seen, reason=reason)
+    return move_record(ALIAS, alias, AliasMove.REMOVE, now, seen=seen, reason=reason)
 
 
 def end_with_session(alias: Alias, session_id: str, now: Time) -> Alias:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
@@ -80,15 +80,15 @@ def check_allowance(allowance: Allowance) -> Allowance:
         AllowanceKind.PATH: allowance.path,
     }[allowance.kind]
     if not wanted:
-        raise Refused(BadRequest(problem=f"which {allowance.kind} may be used?", field=allowance.kind))
+        raise Refused(BadRequest(problem=f"name the {allowance.kind} to allow", field=allowance.kind))
     path = allowance.path
     if path is not None and (not path.startswith("/") or {".", "..", ""} & set(path.split("/")[1:])):
         problem = "a path pattern is absolute, such as /work/src/**, without '.' and '..'"
         raise Refused(BadRequest(problem=problem, field="path"))
     if allowance.scope is AllowanceScope.PROJECT and not allowance.project_root:
-        raise Refused(BadRequest(problem="which project? it has none", field="project"))
+        raise Refused(BadRequest(problem="name a project", field="project"))
     if allowance.scope is AllowanceScope.AGENT and not allowance.agent_id:
-        raise Refused(BadRequest(problem="which agent?", field="agent"))
+        raise Refused(BadRequest(problem="name an agent", field="agent"))
     return allowance
 
 
@@ -102,4 +102,4 @@ def revoke_allowance(
     allowance: Allowance, now: Time, *, reason: str = "", seen: int | None = None
 ) -> Allowance:
     """Revoke the allowance; later requests need a person again."""
-    return moved(ALLOWANCE, allowance, AllowanceMove.REVOKE, now, seen=seen, reason=reason)
+    return move_record(ALLOWANCE, allowance, AllowanceMove.REVOKE, now, seen=seen, reason=reason)

@@ -92,6 +92,6 @@ def check_ask(ask: Ask) -> Ask:
     """Return the ask; refuse a session policy that contradicts its target session."""
     names = ask.session_policy in (SessionPolicy.EXISTING, SessionPolicy.FORK)
     if names != (ask.target_session_id is not None):
-        problem = "existing and fork name a session, new and reuse do not"
+        problem = "existing and fork need a session; new and reuse take none"
         raise Refused(BadRequest(problem=problem, field="targetSessionId"))
     return ask

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -154,13 +154,13 @@ _ACTIONS = {
 _BLOCKING = frozenset(AttentionKind) - {AttentionKind.NOTIFY, AttentionKind.CONSULT}
 
 
-def actions_for(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[AttentionAction, ...]:
+def list_actions(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[AttentionAction, ...]:
     """Return the actions of a kind; each option becomes one answer."""
     answers = tuple(AttentionAction(move=AttentionMove.ANSWER, label=text, value=text) for text in options)
     return answers + _ACTIONS[kind]
 
 
-def risk_of_permission(request: PermissionRequest) -> Risk:
+def assess_risk(request: PermissionRequest) -> Risk:
     """Return the risk of a request: high if it has hidden characters or is cut, else medium."""
     return Risk.HIGH if request.hidden or request.cut else Risk.MEDIUM
 
@@ -168,7 +168,7 @@ def risk_of_permission(request: PermissionRequest) -> Risk:
 def check_attention(attention: Attention) -> Attention:
     """Return the item; refuse a consult without a default action."""
     if attention.kind is AttentionKind.CONSULT and not attention.default_action:
-        problem = "a consult goes on without an answer, so it needs a default action"
+        problem = "a consult continues without an answer, so it needs a default action"
         raise Refused(BadRequest(problem=problem, field="defaultAction"))
     return attention
 
@@ -180,7 +180,7 @@ def is_blocking(attention: Attention) -> bool:
 
 def notify_attention(attention: Attention, now: Time) -> Attention:
     """Record that a person was notified."""
-    return moved(ATTENTION, attention, AttentionMove.NOTIFY, now)
+    return move_record(ATTENTION, attention, AttentionMove.NOTIFY, now)
 
 
 def decide_attention(
@@ -201,9 +201,11 @@ def decide_attention(
         raise Refused(BadRequest(problem=problem, field="move"))
     if move is AttentionMove.ANSWER and not (answer or "").strip():
         raise Refused(BadRequest(problem="an answer needs a text", field="answer"))
-    return moved(ATTENTION, attention, move, now, seen=seen, answer=answer, decided_by=by, reason=reason)
+    return move_record(
+        ATTENTION, attention, move, now, seen=seen, answer=answer, decided_by=by, reason=reason
+    )
 
 
 def expire_attention(attention: Attention, now: Time) -> Attention:
     """Expire the item without an answer; a consult takes its default action."""
-    return moved(ATTENTION, attention, AttentionMove.EXPIRE, now, answer=attention.default_action)
+    return move_record(ATTENTION, attention, AttentionMove.EXPIRE, now, answer=attention.default_action)

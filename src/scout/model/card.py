@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.problems.target import ExpiredCard
@@ -58,12 +58,12 @@ class Card(Mutable):
     cleanup_reason: str | None = None
 
 
-def default_max_uses(*, made_by_agent: bool) -> int | None:
+def get_default_max_uses(*, made_by_agent: bool) -> int | None:
     """Return the default: one use for a card made by an agent, unlimited for a person's."""
     return 1 if made_by_agent else None
 
 
-def default_expiry(now: Time, *, made_by_agent: bool) -> Time | None:
+def get_default_expiry(now: Time, *, made_by_agent: bool) -> Time | None:
     """Return the default: one day for a card made by an agent, none for a person's."""
     return now.plus(_DAY) if made_by_agent else None
 
@@ -78,17 +78,17 @@ def check_card(card: Card) -> Card:
 def use_card(card: Card, now: Time) -> Card:
     """Use the card once; the last use uses it up. Refuse a used, expired or revoked card."""
     if card.state is not CardState.ACTIVE:
-        raise _over(card, card.state)
+        raise _build_refusal(card, card.state)
     if card.expires_at is not None and card.expires_at <= now:
-        raise _over(card, CardState.EXPIRED)
+        raise _build_refusal(card, CardState.EXPIRED)
     uses = card.uses + 1
     last = card.max_uses is not None and uses >= card.max_uses
     move = CardMove.USE_UP if last else CardMove.USE
     reason = "used up" if last else None
-    return moved(CARD, card, move, now, uses=uses, cleanup_reason=reason)
+    return move_record(CARD, card, move, now, uses=uses, cleanup_reason=reason)
 
 
-def shown_card(card: Card, now: Time) -> Card:
+def get_effective_card(card: Card, now: Time) -> Card:
     """Return the card in its effective state: past its expiry it is expired, even before the sweep."""
     over = card.state is CardState.ACTIVE and card.expires_at is not None and card.expires_at <= now
     return replace(card, state=CardState.EXPIRED) if over else card
@@ -96,15 +96,15 @@ def shown_card(card: Card, now: Time) -> Card:
 
 def expire_card(card: Card, now: Time) -> Card:
     """Mark the card as expired."""
-    return moved(CARD, card, CardMove.EXPIRE, now, cleanup_reason="expired")
+    return move_record(CARD, card, CardMove.EXPIRE, now, cleanup_reason="expired")
 
 
 def revoke_card(card: Card, now: Time, *, reason: str = "revoked", seen: int | None = None) -> Card:
     """Revoke the card."""
-    return moved(CARD, card, CardMove.REVOKE, now, seen=seen, cleanup_reason=reason)
+    return move_record(CARD, card, CardMove.REVOKE, now, seen=seen, cleanup_reason=reason)
 
 
-def _over(card: Card, state: CardState) -> Refused:
+def _build_refusal(card: Card, state: CardState) -> Refused:
     reason = card.cleanup_reason or ""
     return Refused(
         ExpiredCard(card_id=card.id, state=state, uses=card.uses, max_uses=card.max_uses, reason=reason)

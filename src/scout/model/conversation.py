@@ -5,8 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.ids import derived
-from scout.base.machine import Mutable, changed
+from scout.base.ids import derive_id
+from scout.base.machine import Mutable, change_record
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.base.time import Time
@@ -127,29 +127,29 @@ class Receipt(Record):
     alias_revision: int | None = None
 
 
-def dm_id(agent_a: str, agent_b: str) -> str:
+def derive_dm_id(agent_a: str, agent_b: str) -> str:
     """Return the id of the DM of two agents; it does not depend on their order or node."""
-    return derived("cnv", "dm", *sorted((agent_a, agent_b)))
+    return derive_id("cnv", "dm", *sorted((agent_a, agent_b)))
 
 
-def channel_id(owner: str, name: str) -> str:
+def derive_channel_id(owner: str, name: str) -> str:
     """Return the id of a user's channel with this name."""
-    return derived("cnv", "channel", owner, name)
+    return derive_id("cnv", "channel", owner, name)
 
 
-def broadcast_id(user: str) -> str:
+def derive_broadcast_id(user: str) -> str:
     """Return the id of the conversation for broadcasts to all agents of a user."""
-    return derived("cnv", "broadcast", user)
+    return derive_id("cnv", "broadcast", user)
 
 
-def thread_id(message_id: str) -> str:
+def derive_thread_id(message_id: str) -> str:
     """Return the id of the thread of a message."""
-    return derived("cnv", "thread", message_id)
+    return derive_id("cnv", "thread", message_id)
 
 
-def member_id(conversation_id: str, agent_id: str) -> str:
+def derive_member_id(conversation_id: str, agent_id: str) -> str:
     """Return the id of an agent's membership in a conversation."""
-    return derived("mbr", conversation_id, agent_id)
+    return derive_id("mbr", conversation_id, agent_id)
 
 
 def check_body(body: str) -> str:
@@ -183,7 +183,7 @@ def check_kind(conversation: Conversation) -> Conversation:
     if conversation.kind is ConversationKind.CHANNEL and not (conversation.name and conversation.owner):
         problem = "a channel needs a name and an owner"
     if conversation.kind is ConversationKind.THREAD and conversation.parent_id is None:
-        problem = "a thread needs the conversation it hangs on"
+        problem = "a thread needs its parent conversation"
     if problem:
         raise Refused(BadRequest(problem=problem, field="kind"))
     return conversation
@@ -201,7 +201,7 @@ def set_policy(
 ) -> Conversation:
     """Set the master, the effect of soft mentions and quiet mode; None keeps the current value."""
     master = conversation.master_id if master_id is None else master_id
-    return changed(
+    return change_record(
         "conversation",
         conversation,
         now,
@@ -216,27 +216,27 @@ def archive_conversation(conversation: Conversation, now: Time, *, seen: int | N
     """Archive the conversation: it is no longer listed, but never deleted. Idempotent."""
     if conversation.archived_at is not None:
         return conversation
-    return changed("conversation", conversation, now, seen=seen, archived_at=now)
+    return change_record("conversation", conversation, now, seen=seen, archived_at=now)
 
 
 def join(member: Member, now: Time) -> Member:
     """Return the member as present again after leaving."""
-    return member if member.left_at is None else changed("member", member, now, left_at=None)
+    return member if member.left_at is None else change_record("member", member, now, left_at=None)
 
 
 def leave(member: Member, now: Time) -> Member:
     """Return the member as having left; its read position is kept."""
-    return member if member.left_at is not None else changed("member", member, now, left_at=now)
+    return member if member.left_at is not None else change_record("member", member, now, left_at=now)
 
 
 def mute(member: Member, muted: bool, now: Time) -> Member:
     """Mute or unmute the conversation for this member."""
-    return member if member.muted is muted else changed("member", member, now, muted=muted)
+    return member if member.muted is muted else change_record("member", member, now, muted=muted)
 
 
 def advance_cursor(member: Member, seq: int, now: Time) -> Member:
     """Move the read position to `seq`; it never moves back."""
-    return member if seq <= member.read_seq else changed("member", member, now, read_seq=seq)
+    return member if seq <= member.read_seq else change_record("member", member, now, read_seq=seq)
 
 
 def redact(message: Message, now: Time) -> Message:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -138,25 +138,25 @@ def is_due(delivery: Delivery, now: Time) -> bool:
     return delivery.state is DeliveryState.PENDING and _has_passed(delivery, delivery.next_attempt_at, now)
 
 
-def lease_is_over(delivery: Delivery, now: Time) -> bool:
+def has_lease_ended(delivery: Delivery, now: Time) -> bool:
     """Whether the lease has expired."""
     until = delivery.leased_until
     return delivery.state is DeliveryState.LEASED and until is not None and _has_passed(delivery, until, now)
 
 
-def is_from_the_future(delivery: Delivery, now: Time) -> bool:
+def is_ahead_of_clock(delivery: Delivery, now: Time) -> bool:
     """Whether the clock was set back since the last change, so that its waiting time is unknown."""
     return now.plus(CLOCK_SLACK) < delivery.updated_at
 
 
 def _has_passed(delivery: Delivery, moment: Time, now: Time) -> bool:
     """Whether the moment has passed; always true if the clock was set back since the last change."""
-    return moment <= now or is_from_the_future(delivery, now)
+    return moment <= now or is_ahead_of_clock(delivery, now)
 
 
 def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
     """Start the next attempt; it is counted here, before the adapter is called."""
-    return moved(
+    return move_record(
         DELIVERY,
         delivery,
         DeliveryMove.LEASE,
@@ -170,7 +170,7 @@ def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Del
 def renew(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
     """Extend the lease of the current holder."""
     _check_holder(delivery, by)
-    return moved(DELIVERY, delivery, DeliveryMove.RENEW, now, leased_until=now.plus(seconds))
+    return move_record(DELIVERY, delivery, DeliveryMove.RENEW, now, leased_until=now.plus(seconds))
 
 
 def ack(
@@ -178,7 +178,7 @@ def ack(
 ) -> Delivery:
     """Record that the program took it; `session_id` and `endpoint_id` override the chosen ones."""
     _check_holder(delivery, by)
-    return moved(
+    return move_record(
         DELIVERY,
         delivery,
         DeliveryMove.ACK,
@@ -203,44 +203,44 @@ def nack(
     _check_holder(delivery, by)
     if retry_after is not None and not 0 <= retry_after <= _LONGEST:
         raise Refused(BadRequest(problem=f"retryAfter is 0 to {_LONGEST} seconds", field="retryAfter"))
-    return _again(delivery, DeliveryMove.NACK, now, problem=problem, rule=rule, pause=retry_after)
+    return _retry(delivery, DeliveryMove.NACK, now, problem=problem, rule=rule, pause=retry_after)
 
 
 def postpone(delivery: Delivery, until: Time, reason: str, now: Time) -> Delivery:
     """Set the next attempt to `until`; this does not count as an attempt."""
     DELIVERY.after(delivery.state, DeliveryMove.LEASE)
-    return changed("delivery", delivery, now, next_attempt_at=until, problem=reason)
+    return change_record("delivery", delivery, now, next_attempt_at=until, problem=reason)
 
 
 def expire(delivery: Delivery, now: Time, rule: Backoff) -> Delivery:
     """Expire the lease. The target may have taken the delivery, so the next attempt may be a repeat."""
-    after = _again(delivery, DeliveryMove.EXPIRE, now, problem="the lease ran out", rule=rule)
+    after = _retry(delivery, DeliveryMove.EXPIRE, now, problem="the lease expired", rule=rule)
     return msgspec.structs.replace(after, may_repeat=True)
 
 
 def dead_letter(delivery: Delivery, problem: str, now: Time) -> Delivery:
     """Give up, regardless of the number of attempts; the sender gets a bounce."""
-    return moved(DELIVERY, delivery, DeliveryMove.DEAD_LETTER, now, leased_until=None, problem=problem)
+    return move_record(DELIVERY, delivery, DeliveryMove.DEAD_LETTER, now, leased_until=None, problem=problem)
 
 
 def cancel_delivery(delivery: Delivery, reason: str, now: Time) -> Delivery:
     """Cancel a delivery that is no longer needed."""
-    return moved(DELIVERY, delivery, DeliveryMove.CANCEL, now, leased_until=None, problem=reason)
+    return move_record(DELIVERY, delivery, DeliveryMove.CANCEL, now, leased_until=None, problem=reason)
 
 
 def settle_uncertain(delivery: Delivery, found: InspectResult, now: Time, rule: Backoff) -> Delivery:
     """Settle a delivery after a restart: ack it, deliver it again, or redeliver once as a possible repeat."""
     if found is InspectResult.TAKEN:
-        return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
+        return move_record(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
     if found is InspectResult.NOT_TAKEN:
-        problem = "not taken before the restart"
-        return _again(delivery, DeliveryMove.EXPIRE, now, problem=problem, rule=rule, pause=0)
+        problem = "not accepted before the restart"
+        return _retry(delivery, DeliveryMove.EXPIRE, now, problem=problem, rule=rule, pause=0)
     if delivery.may_repeat:
-        return dead_letter(delivery, "twice uncertain whether it was taken", now)
+        return dead_letter(delivery, "uncertain twice whether it was accepted", now)
     return expire(delivery, now, rule)
 
 
-def bounce_of(delivery: Delivery, address: str = "") -> Bounce:
+def build_bounce(delivery: Delivery, address: str = "") -> Bounce:
     """Return the notice to the sender; `address` is the sender's name for the target."""
     return Bounce(
         to=delivery.sender,
@@ -263,7 +263,7 @@ def _check_holder(delivery: Delivery, by: str) -> None:
         raise Refused(NotOwner(noun="delivery", id=delivery.id, owner_id=holder, needs=("the lease",)))
 
 
-def _again(
+def _retry(
     delivery: Delivery,
     move: DeliveryMove,
     now: Time,
@@ -276,4 +276,4 @@ def _again(
     if delivery.attempts >= rule.attempts:
         return dead_letter(delivery, problem, now)
     due = now.plus(back_off(delivery.attempts, rule) if pause is None else pause)
-    return moved(DELIVERY, delivery, move, now, leased_until=None, next_attempt_at=due, problem=problem)
+    return move_record(DELIVERY, delivery, move, now, leased_until=None, next_attempt_at=due, problem=problem)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -154,10 +154,10 @@ def move_endpoint(
     """Return the endpoint after a move; a failure keeps the previous state, READY clears the failure."""
     failure = endpoint.failure
     if move in (EndpointMove.FAIL, EndpointMove.LOSE, EndpointMove.EXPIRE):
-        failure = EndpointFailure(reason=reason, was=_doing(endpoint))
+        failure = EndpointFailure(reason=reason, was=_get_previous_state(endpoint))
     if move is EndpointMove.READY:
         failure = None
-    return moved(ENDPOINT, endpoint, move, now, seen=seen, failure=failure)
+    return move_record(ENDPOINT, endpoint, move, now, seen=seen, failure=failure)
 
 
 def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, **changes: Any) -> Endpoint:
@@ -165,12 +165,12 @@ def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, *
     learns = {"session_id"} if endpoint.session_id is None else set[str]()
     for name in sorted(changes.keys() - _CHANGEABLE - learns):
         if changes[name] != getattr(endpoint, name, object()):
-            problem = f"an endpoint's {name} never changes by an update: a new one is a new endpoint"
+            problem = f"an endpoint's {name} cannot be changed: register a new endpoint"
             raise Refused(BadRequest(problem=problem, field=name))
-    return changed("endpoint", endpoint, now, seen=seen, **changes)
+    return change_record("endpoint", endpoint, now, seen=seen, **changes)
 
 
-def heard_from(endpoint: Endpoint, now: Time) -> Endpoint:
+def record_heartbeat(endpoint: Endpoint, now: Time) -> Endpoint:
     """Record a heartbeat. The revision stays the same unless a lost endpoint recovers."""
     endpoint = msgspec.structs.replace(endpoint, last_seen=now)
     if endpoint.state not in (EndpointState.UNREACHABLE, EndpointState.STALE):
@@ -189,7 +189,7 @@ def is_online(endpoint: Endpoint, now: Time, within: float = 90) -> bool:
     return endpoint.held or (endpoint.last_seen is not None and now.since(endpoint.last_seen) <= within)
 
 
-def heartbeat_is_news(
+def is_news(
     before: Endpoint, after: Endpoint, now: Time, *, written: Time | None, every: float = 600
 ) -> bool:
     """Whether to log a heartbeat: reachability changed, or the last logged one is too old."""
@@ -198,19 +198,19 @@ def heartbeat_is_news(
     return is_online(before, now) != is_online(after, now) or now.since(written) >= every
 
 
-def wake_policy_of(agent: Agent, endpoint: Endpoint | None = None) -> WakePolicy:
+def get_wake_policy(agent: Agent, endpoint: Endpoint | None = None) -> WakePolicy:
     """Return the endpoint's wake policy, or by default its agent's."""
     own = endpoint.wake_policy if endpoint is not None else None
     return own or agent.config.wake_policy
 
 
-def permission_of(agent: Agent, endpoint: Endpoint | None = None) -> PermissionProfile:
+def get_permission_profile(agent: Agent, endpoint: Endpoint | None = None) -> PermissionProfile:
     """Return the endpoint's permission profile, or by default its agent's."""
     own = endpoint.permission_profile if endpoint is not None else None
     return own or agent.config.permission_profile
 
 
-def _doing(endpoint: Endpoint) -> EndpointState:
+def _get_previous_state(endpoint: Endpoint) -> EndpointState:
     # A second failure (lost, then failed) must not hide the state before the first.
     if endpoint.state in BROKEN and endpoint.failure is not None:
         return endpoint.failure.was

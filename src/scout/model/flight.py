@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
 from scout.base.time import Time
@@ -135,7 +135,7 @@ class Flight(Mutable):
         return OwedMove("work_waiting", self.updated_at) if on is not None and on.until is None else None
 
 
-def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
+def create_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
     """Return the next flight of an ask."""
     return Flight(
         id=flight_id,
@@ -161,7 +161,7 @@ def retry_remedy(flight: Flight) -> Remedy:
     return Remedy(operation="flight.retry", parameters={"flightId": flight.id}, why=why)
 
 
-def error_of(diagnostic: Diagnostic, log: str | None = None) -> FlightError:
+def build_error(diagnostic: Diagnostic, log: str | None = None) -> FlightError:
     """Return the flight error for a diagnostic."""
     return FlightError(
         code=diagnostic.code, message=diagnostic.message, remedies=diagnostic.remedies, log=log
@@ -177,7 +177,7 @@ def start_flight(
     session_id: str | None = None,
 ) -> Flight:
     """Start the flight: the target accepted the prompt."""
-    return moved(
+    return move_record(
         FLIGHT,
         flight,
         FlightMove.START,
@@ -186,7 +186,7 @@ def start_flight(
         endpoint_id=endpoint_id or flight.endpoint_id,
         session_id=session_id or flight.session_id,
         started_at=now,
-        **_working(flight, "the target works on it", now),
+        **_set_working(flight, "the target works on it", now),
     )
 
 
@@ -200,14 +200,14 @@ def wait_flight(
     reason: str = "",
 ) -> Flight:
     """Mark the flight as waiting on a dependency; its owner or an end time is required."""
-    waits = _waits(on, next_move_owner_id, reason, now)
-    return moved(FLIGHT, flight, FlightMove.WAIT, now, seen=seen, phase=FlightPhase.WAITING, **waits)
+    waits = _set_waiting(on, next_move_owner_id, reason, now)
+    return move_record(FLIGHT, flight, FlightMove.WAIT, now, seen=seen, phase=FlightPhase.WAITING, **waits)
 
 
 def resume_flight(flight: Flight, now: Time, *, seen: int | None = None) -> Flight:
     """Resume the flight: its dependency is resolved."""
-    working = _working(flight, "the wait is over", now)
-    return moved(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
+    working = _set_working(flight, "the wait has ended", now)
+    return move_record(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
 
 
 def complete_flight(
@@ -223,8 +223,8 @@ def complete_flight(
     FLIGHT.after(flight.state, FlightMove.COMPLETE)
     if not text.strip():
         empty = EmptyReply(flight_id=flight.id, remedies=(retry_remedy(flight),))
-        return fail_flight(flight, error_of(empty), now, seen=seen)
-    return moved(
+        return fail_flight(flight, build_error(empty), now, seen=seen)
+    return move_record(
         FLIGHT,
         flight,
         FlightMove.COMPLETE,
@@ -233,26 +233,28 @@ def complete_flight(
         output=text,
         output_message_id=message_id,
         completed_by=by,
-        **_done("completed", now),
+        **_set_done("completed", now),
     )
 
 
 def fail_flight(flight: Flight, error: FlightError, now: Time, *, seen: int | None = None) -> Flight:
     """Fail the flight; the error carries the remedies."""
-    done = _done(error.message, now)
-    return moved(FLIGHT, flight, FlightMove.FAIL, now, seen=seen, error=error, **done)
+    done = _set_done(error.message, now)
+    return move_record(FLIGHT, flight, FlightMove.FAIL, now, seen=seen, error=error, **done)
 
 
 def cancel_flight(flight: Flight, reason: str, now: Time, *, seen: int | None = None) -> Flight:
     """Cancel the flight."""
-    return moved(FLIGHT, flight, FlightMove.CANCEL, now, seen=seen, **_done(reason or "cancelled", now))
+    return move_record(
+        FLIGHT, flight, FlightMove.CANCEL, now, seen=seen, **_set_done(reason or "cancelled", now)
+    )
 
 
 def retry_flight(flight: Flight, ask: Ask, flight_id: str, now: Time) -> Flight:
     """Return a new flight of the same ask; refuse unless this one failed or was cancelled."""
     if flight.state not in (FlightState.FAILED, FlightState.CANCELLED):
-        raise _not_now(flight, "retry")
-    return new_flight(flight_id, ask, now, attempt=flight.attempt + 1)
+        raise _refuse_move(flight, "retry")
+    return create_flight(flight_id, ask, now, attempt=flight.attempt + 1)
 
 
 def hold_flight(
@@ -265,33 +267,33 @@ def hold_flight(
 ) -> Flight:
     """Hold a queued flight until a dependency is resolved (a manual agent, a budget)."""
     if flight.state is not FlightState.QUEUED:
-        raise _not_now(flight, "hold")
-    return note_flight(flight, FlightPhase.HELD, now, **_waits(on, next_move_owner_id, reason, now))
+        raise _refuse_move(flight, "hold")
+    return note_flight(flight, FlightPhase.HELD, now, **_set_waiting(on, next_move_owner_id, reason, now))
 
 
 def note_flight(flight: Flight, phase: FlightPhase, now: Time, **changes: Any) -> Flight:
     """Set the phase, reason or next check in the same state; refuse for a finished flight."""
     if flight.state in FLIGHT.terminal:
-        raise _not_now(flight, phase)
+        raise _refuse_move(flight, phase)
     facts = {"next_check_at": now.plus(CHECK_EVERY), **changes}
-    return changed("flight", flight, now, phase=phase, **facts)
+    return change_record("flight", flight, now, phase=phase, **facts)
 
 
 def postpone_flight(flight: Flight, next_check_at: Time) -> Flight:
     """Set only the next check; `updated_at` stays, so the last real change remains visible."""
     if flight.state in FLIGHT.terminal:
-        raise _not_now(flight, "postpone")
+        raise _refuse_move(flight, "postpone")
     return replace(flight, revision=flight.revision + 1, next_check_at=next_check_at)
 
 
-def _not_now(flight: Flight, move: str) -> Refused:
+def _refuse_move(flight: Flight, move: str) -> Refused:
     state = flight.state
     accepts = tuple(FLIGHT.accepts(state))
     terminal = state in FLIGHT.terminal
     return Refused(WrongState(noun="flight", state=state, move=move, accepts=accepts, terminal=terminal))
 
 
-def _working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
+def _set_working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
     return {
         "phase": FlightPhase.WORKING,
         "reason": reason,
@@ -301,22 +303,22 @@ def _working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
     }
 
 
-def _waits(on: WaitingOn, next_move_owner_id: str | None, reason: str, now: Time) -> dict[str, Any]:
+def _set_waiting(on: WaitingOn, next_move_owner_id: str | None, reason: str, now: Time) -> dict[str, Any]:
     check_waiting(on, next_move_owner_id)
     return {
-        "reason": reason or _because(on),
+        "reason": reason or _describe_wait(on),
         "next_check_at": on.until or now.plus(CHECK_EVERY),
         "waiting_on": on,
         "next_move_owner_id": next_move_owner_id,
     }
 
 
-def _because(on: WaitingOn) -> str:
+def _describe_wait(on: WaitingOn) -> str:
     what = f" {on.ref}" if on.ref else ""
     return f"waiting on {on.kind.replace('_', ' ')}{what}"
 
 
-def _done(reason: str, now: Time) -> dict[str, Any]:
+def _set_done(reason: str, now: Time) -> dict[str, Any]:
     return {
         "phase": FlightPhase.DONE,
         "reason": reason,
@@ -339,7 +341,7 @@ class Trouble(NamedTuple):
     remedies: tuple[Remedy, ...] = ()
 
 
-def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+def follow_lease(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     """Record that an attempt started and the target is being woken."""
     if flight.state is not FlightState.QUEUED:
         return flight
@@ -355,14 +357,14 @@ def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     )
 
 
-def on_acked(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+def follow_ack(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     """Start the flight: the program accepted the prompt."""
     if flight.state is not FlightState.QUEUED:
         return flight
     return start_flight(flight, now, endpoint_id=delivery.endpoint_id, session_id=delivery.session_id)
 
 
-def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+def follow_return(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     """Record that the attempt failed and will be retried."""
     if flight.state is not FlightState.QUEUED:
         return flight
@@ -371,7 +373,7 @@ def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     return note_flight(flight, FlightPhase.RETRYING, now, reason=reason, next_check_at=check)
 
 
-def on_dead_lettered(
+def follow_dead_letter(
     flight: Flight,
     delivery: Delivery,
     now: Time,
@@ -390,14 +392,14 @@ def on_dead_lettered(
         log=trouble.log,
         remedies=trouble.remedies or (retry_remedy(flight),),
     )
-    return fail_flight(flight, error_of(problem, trouble.log), now)
+    return fail_flight(flight, build_error(problem, trouble.log), now)
 
 
 _FOLLOW = {
-    DeliveryState.PENDING: on_returned,
-    DeliveryState.LEASED: on_leased,
-    DeliveryState.ACKED: on_acked,
-    DeliveryState.DEAD_LETTERED: on_dead_lettered,
+    DeliveryState.PENDING: follow_return,
+    DeliveryState.LEASED: follow_lease,
+    DeliveryState.ACKED: follow_ack,
+    DeliveryState.DEAD_LETTERED: follow_dead_letter,
 }
 
 

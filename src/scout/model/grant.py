@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -83,4 +83,4 @@ def end_grant(
     grant: Grant, move: GrantMove, now: Time, *, reason: str = "", seen: int | None = None
 ) -> Grant:
     """Revoke or expire the grant."""
-    return moved(GRANT, grant, move, now, seen=seen, reason=reason)
+    return move_record(GRANT, grant, move, now, seen=seen, reason=reason)

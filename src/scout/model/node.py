@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.time import Time
 
@@ -75,19 +75,19 @@ def pause_node(node: Node, by: str, now: Time, *, reason: str = "") -> Node:
     """Pause the machine: it starts no turns. A paused machine keeps its first pause."""
     if node.paused is not None:
         return node
-    return changed("node", node, now, paused=Pause(since=now, by=by, reason=reason))
+    return change_record("node", node, now, paused=Pause(since=now, by=by, reason=reason))
 
 
 def resume_node(node: Node, now: Time) -> Node:
     """Resume the machine; return it unchanged if it is not paused."""
-    return node if node.paused is None else changed("node", node, now, paused=None)
+    return node if node.paused is None else change_record("node", node, now, paused=None)
 
 
 def move_node(
     node: Node, move: NodeMove, now: Time, *, seen: int | None = None, public_key: str | None = None
 ) -> Node:
     """Return the node after a move; an admitted node takes its new key."""
-    return moved(NODE, node, move, now, seen=seen, public_key=public_key or node.public_key)
+    return move_record(NODE, node, move, now, seen=seen, public_key=public_key or node.public_key)
 
 
 def update_node(
@@ -100,7 +100,7 @@ def update_node(
     public_key: str | None = None,
 ) -> Node:
     """Update the details a node reports about itself; a new key is a rotation. None keeps the old value."""
-    return changed(
+    return change_record(
         "node",
         node,
         now,

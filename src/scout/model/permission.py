@@ -32,24 +32,24 @@ class PermissionRequest(Record):
     observed: bool = False
 
 
-def request_of(tool: str, given: object, words: str = "") -> PermissionRequest:
+def build_request(tool: str, given: object, words: str = "") -> PermissionRequest:
     """Return the request for a tool call with these arguments."""
     if not isinstance(given, Mapping):
-        return _checked(tool, None, None, _text(given), words)
+        return _build(tool, None, None, _format_arguments(given), words)
     fields = cast("Mapping[str, Any]", given)
-    command = _command(fields.get("command"))
+    command = _format_command(fields.get("command"))
     rest = {name: value for name, value in fields.items() if command is None or name not in _SAID}
     said = words or (str(fields.get("description") or "") if command is not None else "")
     path = next((fields[name] for name in _PATHS if isinstance(fields.get(name), str)), None)
-    return _checked(tool, command, path, _text(rest), said)
+    return _build(tool, command, path, _format_arguments(rest), said)
 
 
-def observed_request(text: str, words: str) -> PermissionRequest:
+def build_observed_request(text: str, words: str) -> PermissionRequest:
     """Return the request read from a program's screen."""
-    return _checked("", None, None, text, words, observed=True)
+    return _build("", None, None, text, words, observed=True)
 
 
-def _checked(
+def _build(
     tool: str, command: str | None, path: str | None, text: str, words: str, *, observed: bool = False
 ) -> PermissionRequest:
     return PermissionRequest(
@@ -64,14 +64,14 @@ def _checked(
     )
 
 
-def _command(given: object) -> str | None:
+def _format_command(given: object) -> str | None:
     """Return a command as shell text; a list of words is quoted."""
     if isinstance(given, list | tuple):
         return shlex.join(map(str, cast("list[object]", given)))
     return given if isinstance(given, str) else None
 
 
-def _text(given: object) -> str:
+def _format_arguments(given: object) -> str:
     if given in (None, "", {}):
         return ""
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
@@ -82,7 +82,7 @@ def has_hidden(text: str) -> bool:
     return any(char in _BLANK or not (char.isprintable() or char in "\n\t") for char in text)
 
 
-def text_of_request(request: PermissionRequest) -> str:
+def format_request(request: PermissionRequest) -> str:
     """Return the full request: the exact command or file, other arguments, then the program's description."""
     exact = (request.command, request.path if request.command is None else None, request.arguments)
     warning = "It has hidden characters." if request.hidden else ""
@@ -90,7 +90,7 @@ def text_of_request(request: PermissionRequest) -> str:
     return "\n".join(part for part in (*exact, warning, said) if part)
 
 
-def title_of_request(request: PermissionRequest) -> str:
+def format_request_title(request: PermissionRequest) -> str:
     """Return the request as one line, for lists that also show it in full."""
     what = request.command or request.path or request.arguments or request.words
     line = " ⏎ ".join(part.strip() for part in what.splitlines() if part.strip())

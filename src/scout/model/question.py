@@ -4,12 +4,12 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.waiting import OwedMove
-from scout.model.work_item import WorkItem, new_work
+from scout.model.work_item import WorkItem, create_work
 
 
 class QuestionState(StrEnum):
@@ -86,7 +86,7 @@ class Question(Mutable):
         return OwedMove(period, self.updated_at) if period else None
 
 
-def new_question(
+def create_question(
     question_id: str,
     body: str,
     now: Time,
@@ -123,7 +123,7 @@ def answer_question(
     QUESTION.after(question.state, QuestionMove.ANSWER)
     if not answer.strip():
         raise Refused(BadRequest(problem="an answer needs a text; to say no, decline", field="answer"))
-    return moved(
+    return move_record(
         QUESTION,
         question,
         QuestionMove.ANSWER,
@@ -140,7 +140,7 @@ def answer_with_work(
 ) -> tuple[Question, WorkItem]:
     """Return the answered question and the work item it creates, linked to each other."""
     answered = answer_question(question, answer, now, seen=seen)
-    item = new_work(
+    item = create_work(
         work_id,
         spawn.title,
         now,
@@ -154,14 +154,14 @@ def answer_with_work(
 
 def decline_question(question: Question, reason: str, now: Time, *, seen: int | None = None) -> Question:
     """Decline the question with a reason."""
-    return moved(
+    return move_record(
         QUESTION, question, QuestionMove.DECLINE, now, seen=seen, reason=reason, next_move_owner_id=None
     )
 
 
 def close_question(question: Question, now: Time, *, seen: int | None = None, reason: str = "") -> Question:
     """Close a question that is no longer needed."""
-    return moved(
+    return move_record(
         QUESTION, question, QuestionMove.CLOSE, now, seen=seen, reason=reason, next_move_owner_id=None
     )
 
@@ -176,7 +176,7 @@ def reopen_question(
 ) -> Question:
     """Ask the same responder or another one again; the previous answer stays in the log."""
     responder = responder_id or question.responder_id
-    return moved(
+    return move_record(
         QUESTION,
         question,
         QuestionMove.REOPEN,

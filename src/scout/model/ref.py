@@ -3,7 +3,7 @@
 import functools
 from enum import StrEnum
 
-from scout.base.ids import prefix_of
+from scout.base.ids import parse_prefix
 from scout.base.refusal import BadRequest, Refused
 
 
@@ -72,7 +72,7 @@ class Ref(str):
     def parse(cls, text: object) -> "Ref":
         """Return the reference; refuse malformed text."""
         noun, _, ident = text.partition(":") if isinstance(text, str) else ("", "", "")
-        kind = _KINDS.get(prefix_of(ident) or "")
+        kind = _KINDS.get(parse_prefix(ident) or "")
         if kind is None or kind != noun:
             problem = f"expected a reference such as agent:agt_…, got {text!r:.60}"
             raise Refused(BadRequest(problem=problem))
@@ -82,7 +82,7 @@ class Ref(str):
     @functools.lru_cache(maxsize=8192)
     def to(ident: str) -> "Ref":
         """Return the reference to a record from its id; cached, because the same ids recur."""
-        kind = _KINDS.get(prefix_of(ident) or "")
+        kind = _KINDS.get(parse_prefix(ident) or "")
         if kind is None:
             raise Refused(BadRequest(problem=f"{ident!r:.60} is not the id of a record"))
         return Ref(f"{kind.value}:{ident}")

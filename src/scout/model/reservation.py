@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.time import Time
 
 
@@ -66,9 +66,9 @@ def is_active_reservation(reservation: Reservation, now: Time) -> bool:
 
 def release_reservation(reservation: Reservation, now: Time, *, reason: str = "") -> Reservation:
     """End the reservation before its time."""
-    return moved(RESERVATION, reservation, ReservationMove.RELEASE, now, reason=reason)
+    return move_record(RESERVATION, reservation, ReservationMove.RELEASE, now, reason=reason)
 
 
 def expire_reservation(reservation: Reservation, now: Time, *, reason: str = "") -> Reservation:
     """End the reservation at its time."""
-    return moved(RESERVATION, reservation, ReservationMove.EXPIRE, now, reason=reason)
+    return move_record(RESERVATION, reservation, ReservationMove.EXPIRE, now, reason=reason)

@@ -22,6 +22,6 @@ RECORDS: tuple[type[Record], ...] = (
 
 
 @functools.cache
-def schema() -> dict[str, Any]:
+def build_model_schema() -> dict[str, Any]:
     """Return one document with each noun, event and diagnostic under its name in `$defs`."""
-    return codec.schema(RECORDS)
+    return codec.build_schema(RECORDS)

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
@@ -125,10 +125,10 @@ class Session(Mutable):
     created_by: str
 
 
-def ready_session(session: Session, now: Time, *, native_ids: dict[str, str] | None = None) -> Session:
+def mark_ready(session: Session, now: Time, *, native_ids: dict[str, str] | None = None) -> Session:
     """Mark the session as live and record its native ids."""
     known = {**session.native_ids, **(native_ids or {})}
-    return moved(SESSION, session, SessionMove.READY, now, native_ids=known, last_event_at=now)
+    return move_record(SESSION, session, SessionMove.READY, now, native_ids=known, last_event_at=now)
 
 
 def end_session(
@@ -136,7 +136,7 @@ def end_session(
 ) -> Session:
     """End the session; `ending` says whether it can be resumed."""
     session_class = ending or session.session_class
-    return moved(
+    return move_record(
         SESSION,
         session,
         SessionMove.END,
@@ -162,19 +162,19 @@ def is_refused_attach(session: Session) -> bool:
 
 def lose_session(session: Session, reason: str, now: Time) -> Session:
     """Mark the session as lost. It may still run, so pid and native ids are kept for the search."""
-    return moved(SESSION, session, SessionMove.LOSE, now, reason=reason)
+    return move_record(SESSION, session, SessionMove.LOSE, now, reason=reason)
 
 
 def resume_session(session: Session, now: Time, *, seen: int | None = None) -> Session:
     """Resume the session; refuse if its harness cannot."""
     if session.session_class in (SessionClass.NOT_ATTACHABLE, SessionClass.TERMINAL):
-        raise Refused(_not_attachable(session))
-    return moved(SESSION, session, SessionMove.RESUME, now, seen=seen, reason="", ended_at=None)
+        raise Refused(_build_refusal(session))
+    return move_record(SESSION, session, SessionMove.RESUME, now, seen=seen, reason="", ended_at=None)
 
 
 def check_class(session: Session, found: SessionClass, now: Time) -> Session:
     """Record the class that an inspection found; after a restart it starts as `reachability_unknown`."""
-    return changed("session", session, now, session_class=found)
+    return change_record("session", session, now, session_class=found)
 
 
 def observe_session(
@@ -187,7 +187,7 @@ def observe_session(
     native_ids: dict[str, str] | None = None,
 ) -> Session:
     """Record the observed process, native ids and the model that actually answers."""
-    return changed(
+    return change_record(
         "session",
         session,
         now,
@@ -201,26 +201,28 @@ def observe_session(
 
 def hand_over(session: Session, terminal: Terminal, now: Time) -> Session:
     """Hand the session to a person's terminal, which becomes its only writer."""
-    return changed("session", session, now, terminal=terminal, pid=None, pid_started=None)
+    return change_record("session", session, now, terminal=terminal, pid=None, pid_started=None)
 
 
 def give_back(session: Session, now: Time) -> Session:
     """Release the session from the person's terminal."""
-    return changed("session", session, now, terminal=None, last_event_at=now)
+    return change_record("session", session, now, terminal=None, last_event_at=now)
 
 
 def note_turn(session: Session, turn: LiveTurn, now: Time) -> Session:
     """Record the details of the current turn; an ordinary turn stores nothing."""
-    return changed("session", session, now, live_turn=None if turn == LiveTurn() else turn, last_event_at=now)
+    return change_record(
+        "session", session, now, live_turn=None if turn == LiveTurn() else turn, last_event_at=now
+    )
 
 
-def native_id_of(session: Session) -> str | None:
+def get_native_id(session: Session) -> str | None:
     """Return the harness's id of the session, or else its first native id."""
     known = session.native_ids
     return known.get("session") or next(iter(known.values()), None)
 
 
-def enrol_again(
+def update_enrolment(
     session: Session,
     now: Time,
     *,
@@ -244,7 +246,7 @@ def enrol_again(
     )
 
 
-def _not_attachable(session: Session) -> SessionNotAttachable:
+def _build_refusal(session: Session) -> SessionNotAttachable:
     start = {"agent": session.agent_id, "harness": session.harness}
     return SessionNotAttachable(
         session_id=session.id,

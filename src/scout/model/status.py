@@ -24,7 +24,7 @@ _STARTING = frozenset({EndpointState.ATTACHING, EndpointState.WAKING})
 _SILENT = frozenset({EndpointState.UNREACHABLE, EndpointState.IDLE, EndpointState.WORKING})
 
 
-def agent_status(
+def get_status(
     agent: Agent,
     endpoints: Iterable[Endpoint],
     now: Time,
@@ -45,10 +45,10 @@ def agent_status(
         return AgentStatus.WAITING
     if online:
         return AgentStatus.ONLINE
-    return _away({endpoint.state for endpoint in reached}, {flight.phase for flight in flown})
+    return _get_away_status({endpoint.state for endpoint in reached}, {flight.phase for flight in flown})
 
 
-def _away(states: set[EndpointState], phases: set[FlightPhase]) -> AgentStatus:
+def _get_away_status(states: set[EndpointState], phases: set[FlightPhase]) -> AgentStatus:
     if states & _STARTING or FlightPhase.WAKING in phases:
         return AgentStatus.WAKING
     return AgentStatus.UNREACHABLE if states & _SILENT else AgentStatus.OFFLINE

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.problems.request import Unauthenticated
@@ -70,7 +70,7 @@ _NEEDS = {
 }
 
 
-def hash_of(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """Return the stored hash of a secret. Secrets are long and random, so a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -91,24 +91,24 @@ def is_valid(token: Token, now: Time) -> bool:
 def require_valid(token: Token, now: Time) -> Token:
     """Return the token; refuse one that is revoked or expired."""
     if token.state is not TokenState.ACTIVE:
-        raise Refused(Unauthenticated(reason=f"the token is {token.state}", needs=(_another(token),)))
+        raise Refused(Unauthenticated(reason=f"the token is {token.state}", needs=(_name_other(token),)))
     if token.expires_at is not None and token.expires_at <= now:
         reason = f"the token expired at {token.expires_at}"
-        raise Refused(Unauthenticated(reason=reason, needs=(_another(token),)))
+        raise Refused(Unauthenticated(reason=reason, needs=(_name_other(token),)))
     return token
 
 
 def revoke_token(token: Token, reason: str, now: Time, *, seen: int | None = None) -> Token:
     """Revoke the token: it was rotated or withdrawn, or its session ended."""
-    return moved(TOKEN, token, TokenMove.REVOKE, now, seen=seen, reason=reason)
+    return move_record(TOKEN, token, TokenMove.REVOKE, now, seen=seen, reason=reason)
 
 
 def expire_token(token: Token, now: Time) -> Token:
     """Mark the token as expired."""
-    return moved(TOKEN, token, TokenMove.EXPIRE, now, reason="expired")
+    return move_record(TOKEN, token, TokenMove.EXPIRE, now, reason="expired")
 
 
-def _another(token: Token) -> str:
+def _name_other(token: Token) -> str:
     return f"another {token.kind} token"
 
 

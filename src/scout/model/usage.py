@@ -91,7 +91,7 @@ class UsageDay(Record):
 Sums = TypeVar("Sums", Totals, Counters)
 
 
-def checked_usage(usage: Usage) -> Usage:
+def check_usage(usage: Usage) -> Usage:
     """Return the report with its total and `estimated` set; refuse impossible numbers."""
     parts = usage.prompt_tokens + usage.completion_tokens
     counts = (usage.prompt_tokens, usage.completion_tokens, *msgspec.structs.astuple(usage.counters))
@@ -103,7 +103,7 @@ def checked_usage(usage: Usage) -> Usage:
     return msgspec.structs.replace(usage, total_tokens=total, estimated=guessed)
 
 
-def day_of(usage: Usage) -> UsageDay:
+def get_day(usage: Usage) -> UsageDay:
     """Return the amounts that a report adds to its day."""
     sums = Totals(
         reports=1,
@@ -123,16 +123,16 @@ def day_of(usage: Usage) -> UsageDay:
     )
 
 
-def totals(days: Iterable[UsageDay]) -> dict[UsageLedger, Totals]:
+def sum_ledgers(days: Iterable[UsageDay]) -> dict[UsageLedger, Totals]:
     """Return the sums of each ledger separately."""
     listed = tuple(days)
     return {
-        ledger: summed(Totals, (one.totals for one in listed if one.category is ledger))
+        ledger: sum_fields(Totals, (one.totals for one in listed if one.category is ledger))
         for ledger in UsageLedger
     }
 
 
-def summed(kind: type[Sums], parts: Iterable[Sums]) -> Sums:
+def sum_fields(kind: type[Sums], parts: Iterable[Sums]) -> Sums:
     """Return the field-by-field sum."""
     listed = tuple(parts)
     return kind(**{name: sum(getattr(one, name) for one in listed) for name in kind.__struct_fields__})

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.identity.address import Address
@@ -44,7 +44,7 @@ OWN_IDS: dict[type[Record], tuple[str, ...]] = {
 }
 
 
-def logical_agent_id(agent: Agent) -> str:
+def get_logical_agent_id(agent: Agent) -> str:
     """Return the base handle (definition, workspace, profile), or the path of an agent without a handle."""
     if agent.definition_id is None:
         return str(agent.path)
@@ -55,7 +55,7 @@ def logical_agent_id(agent: Agent) -> str:
 
 def to_wire(record: Record, **beside: Any) -> dict[str, Any]:
     """Return the record as sent, with the seeds' names; `beside` adds fields such as a status."""
-    fields: dict[str, Any] = {**plain(record), **_derived(record), **beside}
+    fields: dict[str, Any] = {**to_plain(record), **_list_derived(record), **beside}
     also = {seed: fields[own] for own, seed in SYNONYMS.items() if own in fields}
     own_id = dict.fromkeys(OWN_IDS.get(type(record), ()), fields.get("id"))
     return {**also, **own_id, **fields}
@@ -65,10 +65,10 @@ def from_wire(kind: type[T], data: object) -> T:
     """Decode a record from fields under either name."""
     fields = decode(data, dict[str, Any])
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
-    return decode(own_names(fields, known, OWN_IDS.get(kind, ())), kind)
+    return decode(restore_names(fields, known, OWN_IDS.get(kind, ())), kind)
 
 
-def own_names(
+def restore_names(
     fields: Mapping[str, Any], known: Collection[str], own_ids: Collection[str] = ()
 ) -> dict[str, Any]:
     """Replace the seeds' names with ours where ours is known here and theirs is not."""
@@ -78,14 +78,14 @@ def own_names(
         if seed in renamed and seed not in known and own in known:
             value = renamed.pop(seed)
             if renamed.setdefault(own, value) != value:
-                problem = f"{own} and {seed} are one thing, given with two values"
+                problem = f"{own} and {seed} are the same field and have different values"
                 raise Refused(BadRequest(problem=problem, field=seed))
     return renamed
 
 
-def _derived(record: Record) -> dict[str, Any]:
+def _list_derived(record: Record) -> dict[str, Any]:
     if not isinstance(record, Agent):
         return {}
     root = record.project_root
     project = {"projectId": project_id(record.node, root)} if root is not None else {}
-    return {"logicalAgentId": logical_agent_id(record), **project}
+    return {"logicalAgentId": get_logical_agent_id(record), **project}

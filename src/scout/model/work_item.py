@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -161,7 +161,7 @@ _EDITABLE = frozenset(
 )
 
 
-def new_work(
+def create_work(
     work_id: str, title: str, now: Time, *, requester_id: str, owner_id: str, **more: Any
 ) -> WorkItem:
     """Return a new item; its owner holds the next move."""
@@ -181,12 +181,14 @@ def new_work(
 
 def start_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
     """Start the work; the owner holds the next move."""
-    return moved(WORK_ITEM, item, WorkMove.START, now, seen=seen, next_move_owner_id=item.owner_id, reason="")
+    return move_record(
+        WORK_ITEM, item, WorkMove.START, now, seen=seen, next_move_owner_id=item.owner_id, reason=""
+    )
 
 
-def progress_work(item: WorkItem, progress: Progress, now: Time, *, seen: int | None = None) -> WorkItem:
+def update_progress(item: WorkItem, progress: Progress, now: Time, *, seen: int | None = None) -> WorkItem:
     """Record progress; the state does not change."""
-    return moved(WORK_ITEM, item, WorkMove.PROGRESS, now, seen=seen, progress=_checked(progress))
+    return move_record(WORK_ITEM, item, WorkMove.PROGRESS, now, seen=seen, progress=_check_progress(progress))
 
 
 def wait_work(
@@ -200,9 +202,9 @@ def wait_work(
 ) -> WorkItem:
     """Mark the item as waiting; the owner of the dependency holds the next move."""
     if not next_move_owner_id:
-        problem = "a waiting work item names who owns the next move"
+        problem = "a waiting work item needs a next-move owner"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
-    return moved(
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.WAIT,
@@ -216,7 +218,7 @@ def wait_work(
 
 def resume_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
     """Resume the item: its dependency is resolved."""
-    return moved(WORK_ITEM, item, WorkMove.RESUME, now, seen=seen, **_back_to_owner(item))
+    return move_record(WORK_ITEM, item, WorkMove.RESUME, now, seen=seen, **_return_to_owner(item))
 
 
 def submit_work(
@@ -224,7 +226,7 @@ def submit_work(
 ) -> WorkItem:
     """Submit for review; the reviewer (default: the requester) holds the next move."""
     reviewer = reviewer_id or item.reviewer_id or item.requester_id
-    return moved(
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.SUBMIT,
@@ -232,21 +234,23 @@ def submit_work(
         seen=seen,
         reviewer_id=reviewer,
         next_move_owner_id=reviewer,
-        acceptance=_accepting(item, Acceptance.PENDING),
+        acceptance=_choose_acceptance(item, Acceptance.PENDING),
         progress=msgspec.structs.replace(item.progress, summary=summary or item.progress.summary),
     )
 
 
 def accept_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
     """Accept the result; the item is settled."""
-    acceptance = _accepting(item, Acceptance.ACCEPTED)
-    return moved(WORK_ITEM, item, WorkMove.ACCEPT, now, seen=seen, acceptance=acceptance, **_settled("", now))
+    acceptance = _choose_acceptance(item, Acceptance.ACCEPTED)
+    return move_record(
+        WORK_ITEM, item, WorkMove.ACCEPT, now, seen=seen, acceptance=acceptance, **_set_settled("", now)
+    )
 
 
 def reopen_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
     """Reopen the item because the result is not, or no longer, sufficient; the owner resumes work."""
-    again = {**_back_to_owner(item), "reason": reason}
-    return moved(
+    again = {**_return_to_owner(item), "reason": reason}
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.REOPEN,
@@ -266,7 +270,7 @@ def hand_over_work(
         raise Refused(BadRequest(problem="handing over needs the new owner", field="ownerId"))
     held = item.next_move_owner_id == item.owner_id
     holder = owner_id if held else item.next_move_owner_id
-    return moved(
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.HAND_OVER,
@@ -280,53 +284,53 @@ def hand_over_work(
 
 def cancel_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
     """Cancel the item permanently."""
-    return moved(WORK_ITEM, item, WorkMove.CANCEL, now, seen=seen, **_settled(reason, now))
+    return move_record(WORK_ITEM, item, WorkMove.CANCEL, now, seen=seen, **_set_settled(reason, now))
 
 
 def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> WorkItem:
     """Give the next move to another holder in the same state, when the current one cannot act."""
     if not holder_id or item.state in WORK_ITEM.settled:
-        problem = "the next move of an unsettled item goes to somebody"
+        problem = "an open work item needs a next-move owner"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
-    return changed("work item", item, now, next_move_owner_id=holder_id, reason=reason)
+    return change_record("work item", item, now, next_move_owner_id=holder_id, reason=reason)
 
 
 def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) -> WorkItem:
     """Add a relation to another item; adding the same one again changes nothing."""
     if other_id == item.id:
-        raise Refused(BadRequest(problem="a work item has no relation to itself", field="workItemId"))
+        raise Refused(BadRequest(problem="a work item cannot be related to itself", field="workItemId"))
     relation = Relation(kind=kind, work_item_id=other_id)
     if relation in item.relations:
         return item
-    return changed("work item", item, now, relations=(*item.relations, relation))
+    return change_record("work item", item, now, relations=(*item.relations, relation))
 
 
 def update_work(item: WorkItem, now: Time, *, seen: int | None = None, **changes: Any) -> WorkItem:
     """Edit the title, description, priority, labels, reviewer, conversation or due time."""
     for name in sorted(changes.keys() - _EDITABLE):
-        problem = f"a work item's {name} changes by a move; to edit are {', '.join(sorted(_EDITABLE))}"
+        problem = f"a work item's {name} changes by a move; editable: {', '.join(sorted(_EDITABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))
     if not changes.get("title", item.title).strip():
         raise Refused(BadRequest(problem="a work item needs a title", field="title"))
     held = item.state is WorkState.REVIEW and item.next_move_owner_id == item.reviewer_id
     if held and "reviewer_id" in changes:
         changes["next_move_owner_id"] = changes["reviewer_id"] or item.requester_id
-    return changed("work item", item, now, seen=seen, **changes)
+    return change_record("work item", item, now, seen=seen, **changes)
 
 
-def _accepting(item: WorkItem, reached: Acceptance) -> Acceptance:
+def _choose_acceptance(item: WorkItem, reached: Acceptance) -> Acceptance:
     return Acceptance.NONE if item.acceptance is Acceptance.NONE else reached
 
 
-def _back_to_owner(item: WorkItem) -> dict[str, Any]:
+def _return_to_owner(item: WorkItem) -> dict[str, Any]:
     return {"waiting_on": None, "next_move_owner_id": item.owner_id, "reason": ""}
 
 
-def _settled(reason: str, now: Time) -> dict[str, Any]:
+def _set_settled(reason: str, now: Time) -> dict[str, Any]:
     return {"waiting_on": None, "next_move_owner_id": None, "reason": reason, "settled_at": now}
 
 
-def _checked(progress: Progress) -> Progress:
+def _check_progress(progress: Progress) -> Progress:
     total = progress.total
     steps = progress.done >= 0 and (total is None or progress.done <= total)
     if not steps or not 0 <= (progress.percent or 0) <= 100:
@@ -348,31 +352,31 @@ def follow_flight(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, 
         return ()
     match flight.state:
         case FlightState.RUNNING:
-            return (start_work(item, now),) if item.state is WorkState.OPEN else _resumed(item, now)
+            return (start_work(item, now),) if item.state is WorkState.OPEN else _resume_if_waiting(item, now)
         case FlightState.COMPLETED:
-            return _completed(item, now)
+            return _complete(item, now)
         case FlightState.FAILED:
-            return _failed(item, flight, now)
+            return _fail(item, flight, now)
         case FlightState.CANCELLED:
             return (cancel_work(item, flight.reason, now),)
         case _:
             return ()
 
 
-def _resumed(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
+def _resume_if_waiting(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
     return (resume_work(item, now),) if item.state is WorkState.WAITING else ()
 
 
-def _completed(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
-    steps = _resumed(item, now)
+def _complete(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
+    steps = _resume_if_waiting(item, now)
     submitted = submit_work((item, *steps)[-1], now)
     if item.acceptance is not Acceptance.NONE:
         return (*steps, submitted)
     return (*steps, submitted, accept_work(submitted, now))
 
 
-def _failed(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
-    steps = _resumed(item, now)
+def _fail(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
+    steps = _resume_if_waiting(item, now)
     on = WaitingOn(kind=WaitingKind.ACTOR, ref=item.requester_id)
     waiting = wait_work((item, *steps)[-1], on, item.requester_id, now, reason=flight.reason)
     return (*steps, waiting)

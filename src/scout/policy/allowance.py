@@ -27,20 +27,20 @@ class Asker(Record):
     profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
 
 
-def allowance_for(
+def find_allowance(
     allowances: Iterable[Allowance], request: PermissionRequest, asker: Asker, now: Time
 ) -> Allowance | None:
     """Return the first decision that matches a request. Observed or truncated requests match none."""
     if request.observed or request.cut:
         return None
-    return next((one for one in allowances if _answers(one, request, asker, now)), None)
+    return next((one for one in allowances if _is_decided_by(one, request, asker, now)), None)
 
 
-def _answers(allowance: Allowance, request: PermissionRequest, asker: Asker, now: Time) -> bool:
+def _is_decided_by(allowance: Allowance, request: PermissionRequest, asker: Asker, now: Time) -> bool:
     return (
         is_valid_allowance(allowance, now)
         and _is_for(allowance, asker)
-        and _covers(allowance, request, asker)
+        and _is_covered(allowance, request, asker)
         and is_within_profile(allowance, request, asker)
     )
 
@@ -54,25 +54,25 @@ def _is_for(allowance: Allowance, asker: Asker) -> bool:
     return in_project or allowance.scope is AllowanceScope.EVERYWHERE
 
 
-def _covers(allowance: Allowance, request: PermissionRequest, asker: Asker) -> bool:
+def _is_covered(allowance: Allowance, request: PermissionRequest, asker: Asker) -> bool:
     if allowance.tool is not None and allowance.tool != request.tool:
         return False
-    if allowance.arguments is not None and not _same(allowance.arguments, request.arguments):
+    if allowance.arguments is not None and not _is_same(allowance.arguments, request.arguments):
         return False
     if allowance.kind is AllowanceKind.COMMAND:
         return request.command is not None and allowance.command == request.command
     if allowance.kind is AllowanceKind.TOOL:
         return True
-    path = _absolute(request.path, asker)
+    path = _make_absolute(request.path, asker)
     is_file = request.command is None and path is not None
     return is_file and matches_path(allowance.path or "", path or "")
 
 
-def _same(one: str, other: str) -> bool:
-    return one == other or _material(one) == _material(other)
+def _is_same(one: str, other: str) -> bool:
+    return one == other or _drop_immaterial(one) == _drop_immaterial(other)
 
 
-def _material(arguments: str) -> Any:
+def _drop_immaterial(arguments: str) -> Any:
     """Return the arguments without those that do not change the action."""
     if not arguments.startswith("{"):
         return arguments or {}
@@ -92,16 +92,16 @@ def is_within_profile(allowance: Allowance, request: PermissionRequest, asker: A
         return request.command is None and request.tool in _READS
     if allowance.kind is AllowanceKind.COMMAND or allowance.arguments is not None or request.tool in _READS:
         return True
-    return request.command is None and _in_workspace(request, asker)
+    return request.command is None and _is_in_workspace(request, asker)
 
 
-def _in_workspace(request: PermissionRequest, asker: Asker) -> bool:
-    path = _absolute(request.path, asker)
+def _is_in_workspace(request: PermissionRequest, asker: Asker) -> bool:
+    path = _make_absolute(request.path, asker)
     roots = [root for root in (asker.project_root, asker.directory) if root]
     return path is not None and any(path.startswith(f"{root.rstrip('/')}/") for root in roots)
 
 
-def _absolute(path: str | None, asker: Asker) -> str | None:
+def _make_absolute(path: str | None, asker: Asker) -> str | None:
     """Return the absolute path; None if it contains `.`, `..` or empty segments."""
     if not path or (not path.startswith("/") and not asker.directory):
         return None
@@ -111,15 +111,15 @@ def _absolute(path: str | None, asker: Asker) -> str | None:
 
 def matches_path(pattern: str, path: str) -> bool:
     """Whether a pattern matches the whole path. The only wildcards are `*`, `?` and `**`."""
-    return re.fullmatch(_expression(pattern), path, re.DOTALL) is not None
+    return re.fullmatch(_build_expression(pattern), path, re.DOTALL) is not None
 
 
-def _expression(pattern: str) -> str:
+def _build_expression(pattern: str) -> str:
     words = {"**": r"[^/]+(?:/[^/]+)*"}
-    names = [words.get(name) or "".join(map(_letter, name)) for name in pattern.split("/")]
+    names = [words.get(name) or "".join(map(_translate_letter, name)) for name in pattern.split("/")]
     whole = "/".join(names)
     return whole.replace(rf"/{words['**']}/", r"/(?:[^/]+/)*")
 
 
-def _letter(letter: str) -> str:
+def _translate_letter(letter: str) -> str:
     return {"*": "[^/]*", "?": "[^/]"}.get(letter) or re.escape(letter)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, Candidate, Refused, Remedy
 from scout.base.time import Time
-from scout.identity.model_word import model_matches
+from scout.identity.model_word import matches_model
 from scout.model.agent import Agent, PermissionProfile
 from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport, is_online
 from scout.model.problems.session import NoSession
@@ -67,11 +67,11 @@ def choose(
     """
     pool = _Pool(agent.id, address, endpoints, projects or {})
     pool.keep("made for another caller", lambda one: one.isolated_for in (None, demand.caller.agent_id))
-    pool.demand(agent, demand)
-    return pool.preferred(demand, now)
+    pool.require(agent, demand)
+    return pool.choose_preferred(demand, now)
 
 
-def default_harness(
+def choose_default_harness(
     agent: str | None,
     project: str | None,
     configured: str | None,
@@ -84,7 +84,7 @@ def default_harness(
         return named
     if len(ready) == 1:
         return next(iter(ready))
-    raise Refused(_ambiguous(address, sorted(ready)))
+    raise Refused(_build_ambiguous(address, sorted(ready)))
 
 
 class _Pool:
@@ -112,18 +112,18 @@ class _Pool:
         self.passed_over += [PassedOverEndpoint(endpoint_id=one.id, why=why_not) for one in gone]
         self.endpoints = [one for one in self.endpoints if test(one)]
 
-    def demand(self, agent: Agent, demand: Demand) -> None:
+    def require(self, agent: Agent, demand: Demand) -> None:
         """Keep the endpoints that meet every requirement of the caller; no requirement is relaxed."""
-        self._demand_session(demand)
+        self._require_session(demand)
         if self.endpoints:
-            self._demand_harness(demand)
+            self._require_harness(demand)
         if not self.endpoints:
             return  # nothing attached yet: a session is started as demanded
-        self._demand_model(demand)
+        self._require_model(demand)
         if demand.node:
             self.keep("on another node", lambda one: one.node == demand.node)
             if not self.endpoints:
-                raise Refused(PeerUnreachable(node=demand.node, remedies=self._start(demand)))
+                raise Refused(PeerUnreachable(node=demand.node, remedies=self._suggest_start(demand)))
         if demand.permission:
             default = agent.config.permission_profile
             self.keep(
@@ -131,55 +131,58 @@ class _Pool:
                 lambda one: (one.permission_profile or default) == demand.permission,
             )
             if not self.endpoints:
-                raise Refused(self._no_session(demand))
+                raise Refused(self._build_no_session(demand))
 
-    def _demand_session(self, demand: Demand) -> None:
+    def _require_session(self, demand: Demand) -> None:
         if demand.session_id is not None:
             self.keep("another session", lambda one: one.session_id == demand.session_id)
             if not self.endpoints:
-                raise Refused(self._no_session(demand))
+                raise Refused(self._build_no_session(demand))
 
-    def _demand_harness(self, demand: Demand) -> None:
+    def _require_harness(self, demand: Demand) -> None:
         if demand.harness is None or _is_open(self.endpoints):
             return
-        attached = _distinct(one.harness for one in self.endpoints)
+        attached = _drop_repeats(one.harness for one in self.endpoints)
         self.keep("another harness", lambda one: one.harness == demand.harness)
         if not self.endpoints and (demand.session_id is not None or not demand.may_start):
             mismatch = HarnessMismatch(
                 address=self.address,
                 requested=demand.harness,
                 attached=attached,
-                remedies=self._start(demand),
+                remedies=self._suggest_start(demand),
             )
             raise Refused(mismatch)
 
-    def _demand_model(self, demand: Demand) -> None:
+    def _require_model(self, demand: Demand) -> None:
         asked = demand.model
         if asked is None or _is_open(self.endpoints):
             return
-        attached = _distinct(one.model for one in self.endpoints)
-        self.keep("another model", lambda one: one.model is not None and model_matches(asked, one.model))
+        attached = _drop_repeats(one.model for one in self.endpoints)
+        self.keep("another model", lambda one: one.model is not None and matches_model(asked, one.model))
         if not self.endpoints:
             mismatch = ModelMismatch(
-                address=self.address, requested=asked, attached=attached, remedies=self._start(demand)
+                address=self.address, requested=asked, attached=attached, remedies=self._suggest_start(demand)
             )
             raise Refused(mismatch)
 
-    def preferred(self, demand: Demand, now: Time) -> Choice:
+    def choose_preferred(self, demand: Demand, now: Time) -> Choice:
         broken = "it is stopped, failed, stale or unreachable"
         if any(one.state not in BROKEN for one in self.endpoints):
             self.keep(broken, lambda one: one.state not in BROKEN)
         elif any(one.state is not EndpointState.STOPPED for one in self.endpoints):
             self.keep("it has been stopped", lambda one: one.state is not EndpointState.STOPPED)
         else:
-            return self._fresh(demand)
+            return self._choose_fresh(demand)
         caller = demand.caller
         rungs: tuple[tuple[str, Callable[[Endpoint], bool]], ...] = (
             ("active", lambda one: is_online(one, now)),
             ("preferred", lambda one: one.preferred),
             (
                 "same project",
-                lambda one: self._project(one) is not None and self._project(one) == caller.project_root,
+                lambda one: (
+                    self._require_project(one) is not None
+                    and self._require_project(one) == caller.project_root
+                ),
             ),
             ("same node", lambda one: one.node == caller.node),
         )
@@ -191,16 +194,16 @@ class _Pool:
                 before = len(self.endpoints)
                 self.keep(f"not {name}", test)
                 rule = name if len(self.endpoints) < before else rule
-        return self._one(rule, now)
+        return self._choose_one(rule, now)
 
-    def _project(self, endpoint: Endpoint) -> str | None:
+    def _require_project(self, endpoint: Endpoint) -> str | None:
         return self.projects.get(endpoint.session_id) if endpoint.session_id else None
 
-    def _one(self, rule: str, now: Time) -> Choice:
+    def _choose_one(self, rule: str, now: Time) -> Choice:
         named = [one for one in self.endpoints if one.transport is not Transport.PULL or is_online(one, now)]
         if len({one.harness for one in named}) > 1:
-            harnesses = _distinct(one.harness for one in named)
-            raise Refused(_ambiguous(self.address, harnesses, self.agent_id))
+            harnesses = _drop_repeats(one.harness for one in named)
+            raise Refused(_build_ambiguous(self.address, harnesses, self.agent_id))
         latest = max(self.endpoints, key=lambda one: (one.last_seen or 0, one.id))
         if len(self.endpoints) > 1:
             rule = "most recently seen"
@@ -214,17 +217,17 @@ class _Pool:
             passed_over=tuple(self.passed_over),
         )
 
-    def _fresh(self, demand: Demand) -> Choice:
+    def _choose_fresh(self, demand: Demand) -> Choice:
         """Choose a new session, in the harness of the stopped endpoints if they share one.
 
         Pull endpoints are ignored: Scout did not start them, so they do not show which harness it can start.
         """
         started = [one for one in self.endpoints if one.transport is not Transport.PULL]
-        harnesses = _distinct(one.harness for one in started)
+        harnesses = _drop_repeats(one.harness for one in started)
         if demand.session_id is not None:
-            raise Refused(self._no_session(demand))
+            raise Refused(self._build_no_session(demand))
         if len(harnesses) > 1:
-            raise Refused(_ambiguous(self.address, harnesses, self.agent_id))
+            raise Refused(_build_ambiguous(self.address, harnesses, self.agent_id))
         self.keep("it has been stopped", lambda one: False)
         harness = demand.harness or next(iter(harnesses), None)
         return Choice(
@@ -234,15 +237,15 @@ class _Pool:
             passed_over=tuple(self.passed_over),
         )
 
-    def _no_session(self, demand: Demand) -> NoSession:
+    def _build_no_session(self, demand: Demand) -> NoSession:
         return NoSession(
             address=self.address,
             harness=demand.harness,
             session=demand.session_id,
-            remedies=self._start(demand),
+            remedies=self._suggest_start(demand),
         )
 
-    def _start(self, demand: Demand) -> tuple[Remedy, ...]:
+    def _suggest_start(self, demand: Demand) -> tuple[Remedy, ...]:
         wishes = {
             "harness": demand.harness,
             "model": demand.model,
@@ -262,11 +265,13 @@ def _is_open(endpoints: Sequence[Endpoint]) -> bool:
     return all(one.harness is None and one.model is None for one in endpoints)
 
 
-def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+def _drop_repeats(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _ambiguous(address: str, harnesses: Sequence[str], agent_id: str | None = None) -> AmbiguousEndpoint:
+def _build_ambiguous(
+    address: str, harnesses: Sequence[str], agent_id: str | None = None
+) -> AmbiguousEndpoint:
     texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
     asks = [{"to": address, "body": PLACEHOLDER, "harness": harness} for harness in harnesses]
     look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")

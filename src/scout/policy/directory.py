@@ -95,7 +95,7 @@ class Directory(Protocol):
     def aliases_of(self, agent_id: str, limit: int) -> Sequence[Alias]: ...
     def node(self, name: str) -> Node | None: ...
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
-        """Return definitions and aliases that share one of these keys (see `nearest.keys_of`)."""
+        """Return definitions and aliases that share one of these keys (see `nearest.build_keys`)."""
         ...
 
     def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
@@ -122,7 +122,7 @@ class Instance(Record):
         if agent.definition_id is None:
             return None
         base = (agent.definition_id, agent.workspace, agent.profile)
-        return _named(*base, harness=self.harness, model=self.model, node=agent.node)[0]
+        return _build_address(*base, harness=self.harness, model=self.model, node=agent.node)[0]
 
     @property
     def canonical(self) -> str:
@@ -130,11 +130,11 @@ class Instance(Record):
         if agent.definition_id is None:
             return str(agent.path)
         base = (agent.definition_id, agent.workspace, agent.profile)
-        return _named(*base, harness=self.harness, model=self.model, node=agent.node)[1]
+        return _build_address(*base, harness=self.harness, model=self.model, node=agent.node)[1]
 
 
 @functools.lru_cache(maxsize=8192)
-def _named(
+def _build_address(
     definition: str,
     workspace: str | None,
     profile: str | None,
@@ -155,9 +155,9 @@ def _named(
     return address, address.canonical
 
 
-def instance_of(agent: Agent, endpoint: Endpoint | None) -> Instance:
+def get_instance(agent: Agent, endpoint: Endpoint | None) -> Instance:
     """Return the instance of one endpoint; without an endpoint, the agent with neither harness nor model."""
-    return instances_of(agent, [endpoint] if endpoint else [])[0]
+    return list_instances(agent, [endpoint] if endpoint else [])[0]
 
 
 def is_instance(endpoint: Endpoint) -> bool:
@@ -166,7 +166,7 @@ def is_instance(endpoint: Endpoint) -> bool:
     return not ended and endpoint.isolated_for is None
 
 
-def instances_of(agent: Agent, endpoints: Sequence[Endpoint]) -> tuple[Instance, ...]:
+def list_instances(agent: Agent, endpoints: Sequence[Endpoint]) -> tuple[Instance, ...]:
     """Return the instances of an agent; without endpoints, one with neither harness nor model."""
     grouped: dict[tuple[str | None, str | None], list[Endpoint]] = {}
     for endpoint in endpoints:

@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from scout.base.time import Time
-from scout.identity.model_word import model_words
+from scout.identity.model_word import list_model_words
 from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias
 from scout.model.endpoint import Endpoint, is_online
 from scout.model.node import Node
 from scout.model.session import Session
-from scout.policy.directory import Wanted, instances_of
-from scout.policy.nearest import keys_of
+from scout.policy.directory import Wanted, list_instances
+from scout.policy.nearest import build_keys
 
 _COUNTED = 1000  # counting stops here: exact totals above this do not matter
 
@@ -53,7 +53,7 @@ class Fleet:
         self._index_places(agent)
         if agent.definition_id is not None:
             self._index_name(agent.definition_id)
-            for facet in self._facets_of(agent, mine):
+            for facet in self._list_facets(agent, mine):
                 self._facets.setdefault(facet, {})[agent.id] = agent
 
     def add_alias(self, alias: Alias) -> None:
@@ -82,10 +82,10 @@ class Fleet:
         index = bisect_left(self.names, name)
         if self.names[index : index + 1] != [name]:
             insort(self.names, name)
-            for key in keys_of(name):
+            for key in build_keys(name):
                 self._near.setdefault(key, set()).add(name)
 
-    def _facets_of(self, agent: Agent, endpoints: Sequence[Endpoint]) -> Iterable[_Facet]:
+    def _list_facets(self, agent: Agent, endpoints: Sequence[Endpoint]) -> Iterable[_Facet]:
         """Yield every single condition of `Wanted` that the agent meets, each under its definition."""
         name = agent.definition_id
         yield (name,)
@@ -95,32 +95,32 @@ class Fleet:
         yield (name, "project", agent.project_root)
         if any(is_online(one, self.now) for one in endpoints):
             yield (name, "online")
-        instances = instances_of(agent, endpoints)
+        instances = list_instances(agent, endpoints)
         if all(one.harness is None and one.model is None for one in instances):
             yield (name, "open")
         for one in instances:
-            words = (None, *(model_words(one.model) if one.model else ()))
+            words = (None, *(list_model_words(one.model) if one.model else ()))
             yield from ((name, "runs", harness, word) for harness in {one.harness, None} for word in words)
 
     # -- the Directory protocol -------------------------------------------------------------------
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
-        return tuple(islice(self._matching(wanted), limit))
+        return tuple(islice(self._list_matching(wanted), limit))
 
     def count(self, wanted: Wanted) -> int:
-        return sum(1 for _ in islice(self._matching(wanted), _COUNTED))
+        return sum(1 for _ in islice(self._list_matching(wanted), _COUNTED))
 
-    def _matching(self, wanted: Wanted) -> Iterator[Agent]:
+    def _list_matching(self, wanted: Wanted) -> Iterator[Agent]:
         """Iterate over the smallest set that meets one condition and test the others."""
-        smallest, *others = sorted((self._facets.get(one, {}) for one in _conditions(wanted)), key=len)
-        runs = self._running(wanted)
+        smallest, *others = sorted((self._facets.get(one, {}) for one in _list_conditions(wanted)), key=len)
+        runs = self._find_running(wanted)
         for agent_id, agent in smallest.items():
             if all(agent_id in other for other in others) and (
                 runs is None or any(agent_id in one for one in runs)
             ):
                 yield agent
 
-    def _running(self, wanted: Wanted) -> tuple[dict[str, Agent], ...] | None:
+    def _find_running(self, wanted: Wanted) -> tuple[dict[str, Agent], ...] | None:
         """Return the agents with the requested harness and model, and those with no harness or model yet."""
         if wanted.harness is None and wanted.model is None:
             return None
@@ -178,7 +178,7 @@ class Fleet:
         return list(self._workspaces.get(workspace, {}).values())[:limit]
 
 
-def _conditions(wanted: Wanted) -> list[_Facet]:
+def _list_conditions(wanted: Wanted) -> list[_Facet]:
     """Return the single conditions of a query, except harness and model."""
     name = wanted.definition_id
     facets: list[_Facet] = []

@@ -13,14 +13,14 @@ from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.identity.address import Address, segment
+from scout.identity.address import Address, fold_segment
 from scout.identity.grammar import FIELDS, parse_dimensions
 from scout.identity.path import PATH_WORDS, AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.model.node import Node, NodeState
-from scout.policy.directory import Instance, Viewpoint, instances_of
+from scout.policy.directory import Instance, Viewpoint, list_instances
 from scout.policy.fleet import Fleet
 
 _NOW = Time(0)
@@ -60,19 +60,19 @@ class FleetFile:
         self.fleet = Fleet(_NOW)
         self.instances: dict[str, Instance] = {}
         self._keys: dict[str, str] = {}
-        rows = {key: (self._address(key, row), decode(row, _Row)) for key, row in file.instances.items()}
+        rows = {key: (self._read_address(key, row), decode(row, _Row)) for key, row in file.instances.items()}
         self._add_agents(rows)
         for name, key in file.aliases.items():
             self._add_alias(name, key)
         for name in file.unreachable_nodes:
-            self._add_node(segment(name))
-        self.caller = self._caller(file.caller)
+            self._add_node(fold_segment(name))
+        self.caller = self._read_caller(file.caller)
 
     def key_of(self, endpoint_id: str) -> str:
         """Return the file's key for an endpoint or agent."""
         return self._keys[endpoint_id]
 
-    def _address(self, key: str, row: Mapping[str, object]) -> Address:
+    def _read_address(self, key: str, row: Mapping[str, object]) -> Address:
         try:
             return parse_dimensions({name: value for name, value in row.items() if name in FIELDS})
         except Refused as refusal:
@@ -86,15 +86,15 @@ class FleetFile:
             grouped.setdefault(base, []).append(key)
         for base, keys in grouped.items():
             row = rows[keys[0]][1]
-            agent = self._agent(keys[0], base, row)
-            endpoints = [self._endpoint(agent, key, *rows[key]) for key in keys]
+            agent = self._build_agent(keys[0], base, row)
+            endpoints = [self._build_endpoint(agent, key, *rows[key]) for key in keys]
             self.fleet.add(agent, endpoints)
-            by_dimensions = {(one.harness, one.model): one for one in instances_of(agent, endpoints)}
+            by_dimensions = {(one.harness, one.model): one for one in list_instances(agent, endpoints)}
             for key, endpoint in zip(keys, endpoints, strict=True):
                 self.instances[key] = by_dimensions[endpoint.harness, endpoint.model]
 
-    def _agent(self, key: str, base: Address, row: _Row) -> Agent:
-        path = AgentPath.parse(row.path) if row.path else self._path(base)
+    def _build_agent(self, key: str, base: Address, row: _Row) -> Agent:
+        path = AgentPath.parse(row.path) if row.path else self._choose_path(base)
         self._keys[key] = key
         return Agent(
             id=key,
@@ -113,14 +113,14 @@ class FleetFile:
             created_by="file",
         )
 
-    def _path(self, base: Address) -> AgentPath:
+    def _choose_path(self, base: Address) -> AgentPath:
         """Return a unique path for each agent, even if two nodes have agents with the same name."""
         parts = (base.definition_id, base.workspace_qualifier, base.profile)
         name = ".".join(part for part in parts if part)
         free = name not in PATH_WORDS and self.fleet.at_path(AgentPath.root(_USER, "agent", name)) is None
         return AgentPath.root(_USER, "agent", name if free else f"{name}~{base.node or 'here'}")
 
-    def _endpoint(self, agent: Agent, key: str, address: Address, row: _Row) -> Endpoint:
+    def _build_endpoint(self, agent: Agent, key: str, address: Address, row: _Row) -> Endpoint:
         self._keys.setdefault(key, key)
         return Endpoint(
             id=key,
@@ -137,7 +137,7 @@ class FleetFile:
         )
 
     def _add_alias(self, name: str, key: str) -> None:
-        instance = self._instance(key, f"aliases.{name[:60]}")
+        instance = self._get_instance(key, f"aliases.{name[:60]}")
         several = len(self.fleet.endpoints(instance.agent.id)) > 1
         target = AliasTarget(
             agent_id=instance.agent.id,
@@ -150,7 +150,7 @@ class FleetFile:
                 created_at=_NOW,
                 updated_at=_NOW,
                 owner=_USER,
-                name=segment(name),
+                name=fold_segment(name),
                 target=target,
                 created_by="file",
             )
@@ -160,13 +160,13 @@ class FleetFile:
         node = Node(id=name, created_at=_NOW, updated_at=_NOW, name=name, state=NodeState.UNREACHABLE)
         self.fleet.add_node(node)
 
-    def _instance(self, key: str, field: str) -> Instance:
+    def _get_instance(self, key: str, field: str) -> Instance:
         if key not in self.instances:
             raise Refused(BadRequest(problem=f"no instance has the key '{key[:60]}'", field=field))
         return self.instances[key]
 
-    def _caller(self, told: _FileCaller) -> Viewpoint:
-        agent = self._instance(told.agent, "caller.agent").agent if told.agent else None
+    def _read_caller(self, told: _FileCaller) -> Viewpoint:
+        agent = self._get_instance(told.agent, "caller.agent").agent if told.agent else None
         return Viewpoint(
             agent_id=agent.id if agent else None,
             user=told.user or (agent.owner if agent else None),

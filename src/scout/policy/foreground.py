@@ -6,7 +6,7 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent, Lifecycle
-from scout.model.people.user import ConnectorKey, ConnectorTarget, KeyState, target_of
+from scout.model.people.user import ConnectorKey, ConnectorTarget, KeyState, get_target
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import UnknownTarget
 
@@ -33,7 +33,7 @@ class Outlet(Record):
     considered: tuple[str, ...] = ()
 
 
-def most_recent_foreground(agents: Iterable[Agent]) -> Foreground:
+def choose_foreground(agents: Iterable[Agent]) -> Foreground:
     """Choose the agent for a message to its user: active before sleeping, then latest activity."""
     passed_over: dict[str, str] = {}
     ranked: list[tuple[int, int, str]] = []
@@ -51,32 +51,34 @@ def most_recent_foreground(agents: Iterable[Agent]) -> Foreground:
     return Foreground(agent_id=first, rule=rule, considered=considered, passed_over=passed_over)
 
 
-def connector_target(path: AgentPath, keys: Iterable[ConnectorKey], last_key_id: str | None = None) -> Outlet:
+def choose_connector_target(
+    path: AgentPath, keys: Iterable[ConnectorKey], last_key_id: str | None = None
+) -> Outlet:
     """Return the chat behind `/<u>/telegram`. Of several keys, the last one used in the conversation wins."""
     connector, user = path.connector, path.user
     if connector is None or user is None:
         reason = f"a {path.kind} agent has no chat behind it"
-        raise Refused(UnknownTarget(address=str(path), reason=reason, remedies=(_keys(user),)))
+        raise Refused(UnknownTarget(address=str(path), reason=reason, remedies=(_suggest_keys(user),)))
     if connector == DIRECT:
         return Outlet(target=ConnectorTarget(connector=DIRECT, target_id=user), rule="built in")
     mine = [key for key in keys if (key.user, key.connector) == (user, connector)]
     usable = [key for key in mine if key.state is KeyState.ACTIVE]
     spoke = [key for key in usable if key.id == last_key_id]
     if not spoke and len(usable) != 1:
-        raise Refused(_no_key(path, connector, usable))
+        raise Refused(_build_refusal(path, connector, usable))
     key = (spoke or usable)[0]
     rule = "last spoke in this conversation" if spoke else "only key"
     considered = tuple(one.id for one in usable)
-    return Outlet(target=target_of(key), key_id=key.id, rule=rule, considered=considered)
+    return Outlet(target=get_target(key), key_id=key.id, rule=rule, considered=considered)
 
 
-def _no_key(path: AgentPath, connector: str, usable: Sequence[ConnectorKey]) -> NotFound:
+def _build_refusal(path: AgentPath, connector: str, usable: Sequence[ConnectorKey]) -> NotFound:
     which = f"{connector} key that spoke in this conversation" if usable else f"{connector} key"
     found = tuple(Candidate(address=key.id, why=f"{connector} key of {path.user}") for key in usable)
     link = Remedy(operation="user.link", parameters={"user": path.user, "connector": connector})
-    remedies = (_keys(path.user),) if usable else (link,)
+    remedies = (_suggest_keys(path.user),) if usable else (link,)
     return NotFound(noun=which, id=str(path), candidates=found, remedies=remedies)
 
 
-def _keys(user: str | None) -> Remedy:
+def _suggest_keys(user: str | None) -> Remedy:
     return Remedy(operation="user.keys", parameters={"user": user} if user else {}, why="list keys")

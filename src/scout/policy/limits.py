@@ -160,16 +160,16 @@ class Deadline(Record):
     at: Time
     rule: str
 
-    def passed(self, now: Time) -> bool:
+    def has_passed(self, now: Time) -> bool:
         return self.at <= now
 
 
-def gap_between(before: Time, now: Time, elapsed: float) -> Gap:
+def measure_gap(before: Time, now: Time, elapsed: float) -> Gap:
     """Return how far the wall clock ran ahead of the `elapsed` seconds of a monotonic clock."""
     return Gap(seconds=now.since(before) - elapsed, ended=now)
 
 
-def graced(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
+def add_grace(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
     """Return the deadline after a gap, at least one grace period after the gap ends.
 
     The grace counts from the end of the gap, so applying it again to the same gap adds nothing.
@@ -184,27 +184,27 @@ def graced(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
 
 def check_open_flights(address: str, open_flights: int, limits: Limits) -> Within:
     """Check whether the agent may receive another ask."""
-    look = Remedy(operation="flight.list", parameters={"agent": address}, why="what it works on")
-    return _room(f"open flights of {address}", "openFlights", open_flights, limits.open_flights, look)
+    look = Remedy(operation="flight.list", parameters={"agent": address}, why="see what it works on")
+    return _check_room(f"open flights of {address}", "openFlights", open_flights, limits.open_flights, look)
 
 
 def check_fan_out(address: str, children: int, limits: Limits) -> Within:
     """Check whether the agent may have another live child."""
     look = Remedy(operation="tree", parameters={"address": address}, why="see which children could finish")
-    return _room(f"children of {address}", "fanOut", children, limits.fan_out, look)
+    return _check_room(f"children of {address}", "fanOut", children, limits.fan_out, look)
 
 
 def check_streams(client: str, streams: int, limits: Limits) -> Within:
     """Check whether the client may open another event stream."""
-    return _room(f"streams of {client}", "streams", streams, limits.streams)
+    return _check_room(f"streams of {client}", "streams", streams, limits.streams)
 
 
 def check_ask_rate(sender: str, asks: Sequence[Time], limits: Limits, now: Time) -> Within:
     """Check whether the sender may ask again, given the times of its latest asks."""
     what, limit = f"asks per minute by {sender}", limits.asks_per_minute
-    recent = _recent(asks, 60, now)
+    recent = _list_recent(asks, 60, now)
     if len(recent) >= max(limit, 1):
-        retry_after = _free_at(recent, 60, limit).since(now)
+        retry_after = _find_free_time(recent, 60, limit).since(now)
         remedies = (raise_limit("asksPerMinute", limit),)
         raise Refused(RateLimited(what=what, limit=limit, retry_after=retry_after, remedies=remedies))
     return Within(what=what, used=len(recent), limit=limit)
@@ -218,15 +218,15 @@ def check_attention_rate(agent: str, earlier: Time | None, limits: Limits, now: 
 
 def check_open_attention(agent: str, opened: int, limits: Limits) -> Within:
     """Check whether an agent may have another open item."""
-    look = Remedy(operation="attention", parameters={"raised": True}, why="what it waits for")
+    look = Remedy(operation="attention", parameters={"raised": True}, why="see what it waits for")
     what = f"open attention items of {agent}"
-    return _room(what, "openAttention", opened, limits.open_attention, look, retry_after=_SOON)
+    return _check_room(what, "openAttention", opened, limits.open_attention, look, retry_after=_SOON)
 
 
 def check_reservations(address: str, active: int, limits: Limits) -> Within:
     """Check whether an agent may have another active reservation."""
     look = Remedy(operation="reserve.list", parameters={"agent": address}, why="release one of these")
-    return _room(f"reservations of {address}", "reservations", active, limits.reservations, look)
+    return _check_room(f"reservations of {address}", "reservations", active, limits.reservations, look)
 
 
 def check_person_rate(sender: str, earlier: Time | None, limits: Limits, now: Time) -> None:
@@ -250,13 +250,13 @@ def check_wake_budget(
     `name`: the display name of the conversation.
     """
     limit = limits.wakes_per_hour
-    recent = _recent(wakes, 3600, now)
+    recent = _list_recent(wakes, 3600, now)
     if len(recent) >= max(limit, 1):
         problem = WakeBudget(
             conversation_id=conversation_id,
             used=len(recent),
             limit=limit,
-            resets_at=_free_at(recent, 3600, limit),
+            resets_at=_find_free_time(recent, 3600, limit),
             name=name,
             remedies=(raise_limit("wakesPerHour", limit),),
         )
@@ -264,7 +264,7 @@ def check_wake_budget(
     return Within(what=f"wakes per hour in {conversation_id}", used=len(recent), limit=limit)
 
 
-def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
+def plan_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
     """Retry after a growing pause, or give up when the maximum number of attempts is reached."""
     number = failed.attempts
     if number >= rules.limits.attempts:
@@ -272,7 +272,7 @@ def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
     return Attempt(number=number, at=now.plus(back_off(number, rules.back_off)))
 
 
-def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
+def build_alarm(diagnostic: Diagnostic) -> Alarm | None:
     """Return the operator's alarm for a used-up wake budget, an ask loop, or a failed keep-warm."""
     match diagnostic:
         case WakeBudget(conversation_id=where, name=name):
@@ -319,7 +319,7 @@ def check_attachments_total(used: int, size: int, limit: int) -> Within:
     return Within(what="bytes of all attachments", used=used + size, limit=limit)
 
 
-def _room(
+def _check_room(
     what: str, setting: str, used: int, limit: int, *remedies: Remedy, retry_after: float = 0
 ) -> Within:
     if used >= limit:
@@ -334,11 +334,11 @@ def raise_limit(setting: str, limit: int) -> Remedy:
     return Remedy(operation="config.set", parameters=parameters, why="the operator can raise the limit")
 
 
-def _recent(moments: Sequence[Time], window: float, now: Time) -> list[Time]:
+def _list_recent(moments: Sequence[Time], window: float, now: Time) -> list[Time]:
     return sorted(moment for moment in moments if now.since(moment) < window)
 
 
-def _free_at(recent: Sequence[Time], window: float, limit: int) -> Time:
+def _find_free_time(recent: Sequence[Time], window: float, limit: int) -> Time:
     """Return when enough entries have left the window to allow another."""
     return recent[len(recent) - max(limit, 1)].plus(window)
 
@@ -381,26 +381,26 @@ def check_chain(
         if link.target.is_same(ask.target) and link.body_hash == ask.body_hash:
             raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_wait_for(link),)))
     if any(link.asker.is_same(ask.target) for link in above):
-        raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_back_to(ask, lineage),)))
+        raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_find_back_link(ask, lineage),)))
     if len(above) > limit:
-        remedies = (*(_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
+        remedies = (*(_suggest_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
         raise Refused(AskLoop(chain=chain, limit=limit, remedies=remedies))
-    rule = "inside of another ask" if lineage else "first ask"
+    rule = "within another ask" if lineage else "first ask"
     return ChainDecision(rule=rule, chain=chain, length=len(above), limit=limit)
 
 
-def clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
+def find_clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
     """Return the open ask in which this asker waits; a question in its flight is not a loop."""
     return next((link for link in reversed(lineage) if link.asker.is_same(asker)), None)
 
 
-def _back_to(ask: Link, lineage: Sequence[Link]) -> Remedy:
+def _find_back_link(ask: Link, lineage: Sequence[Link]) -> Remedy:
     """Suggest a question to the waiting agent, or a new session for an agent that asks itself."""
-    waiting = clarification(lineage, ask.target)
-    return _another_session(ask) if waiting is None else _question(waiting)
+    waiting = find_clarification(lineage, ask.target)
+    return _suggest_session(ask) if waiting is None else _suggest_question(waiting)
 
 
-def _question(link: Link) -> Remedy:
+def _suggest_question(link: Link) -> Remedy:
     return Remedy(
         operation="question.create",
         parameters={"to": link.asker_address, "flightId": link.flight_id, "body": PLACEHOLDER},
@@ -408,7 +408,7 @@ def _question(link: Link) -> Remedy:
     )
 
 
-def _another_session(ask: Link) -> Remedy:
+def _suggest_session(ask: Link) -> Remedy:
     parameters = {"to": ask.target_address, "sessionPolicy": "new", "body": "TEXT"}
     return Remedy(operation="ask", parameters=parameters, why="you are the target: use a new session")
 

@@ -13,7 +13,7 @@ class TurnStep(StrEnum):
     WAIT = "wait"
 
 
-def step_after_turn(turn: LiveTurn, flight_id: str, text: str) -> TurnStep:
+def choose_step(turn: LiveTurn, flight_id: str, text: str) -> TurnStep:
     """Return the next step for a flight that is still running when a turn ends.
 
     The turn's text is the answer only if the ask alone started the turn. Anything else is a private

@@ -18,7 +18,7 @@ class Obligation(Record, omit_defaults=True):
     next_move_owner_id: str | None = None
 
 
-def obligation_of(record: Question | WorkItem | Flight) -> Obligation:
+def read_obligation(record: Question | WorkItem | Flight) -> Obligation:
     """Return the obligation in a record. The asker owns a question, the requester owns a flight."""
     if isinstance(record, Question):
         noun, owner, settled = "question", record.asker_id, record.state in QUESTION.settled

@@ -164,7 +164,7 @@ _NEEDS: Mapping[Deed, tuple[str, ...]] = {
 _WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 
 
-def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Actor:
+def identify_actor(token: Token | None, now: Time, agent: Agent | None = None) -> Actor:
     """Return the actor behind a credential; refuse a missing or invalid token, or another agent's."""
     if token is None:
         new = Remedy(operation="token.create", parameters={"kind": "agent"}, why="for the operator")
@@ -195,34 +195,34 @@ def check_operation(actor: Actor, operation: str) -> None:
 
 def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], now: Time) -> Permission:
     """Return the permission and its rule, or refuse with the required grant or credential."""
-    if deed is not Deed.APPROVE or not _asked_for_it(actor, subject):
+    if deed is not Deed.APPROVE or not _is_requester(actor, subject):
         for relation in _DEFAULTS[actor.kind].get(deed, ()):
             if _RELATES[relation](actor, subject):
                 return Permission(deed=deed, rule=relation, actor=actor, subject=subject)
         for grant in grants:
-            if _gives(grant, actor, deed, subject) and is_valid_grant(grant, now):
+            if _is_granted(grant, actor, deed, subject) and is_valid_grant(grant, now):
                 return Permission(deed=deed, rule="grant", actor=actor, subject=subject, grant_id=grant.id)
-    raise Refused(_refusal(actor, deed, subject))
+    raise Refused(_build_refusal(actor, deed, subject))
 
 
 def _is_below(actor: Actor, subject: Subject) -> bool:
     return actor.path is not None and subject.path is not None and actor.path.contains(subject.path)
 
 
-def _same_connector(actor: Actor, subject: Subject) -> bool:
-    return _equal(actor.connector, subject.path.connector if subject.path is not None else None)
+def _has_same_connector(actor: Actor, subject: Subject) -> bool:
+    return _are_equal(actor.connector, subject.path.connector if subject.path is not None else None)
 
 
 _RELATES: Mapping[ActorRelation, Callable[[Actor, Subject], bool]] = {
     ActorRelation.ANY: lambda actor, subject: True,
-    ActorRelation.SELF: lambda actor, subject: _equal(actor.agent_id, subject.agent_id),
+    ActorRelation.SELF: lambda actor, subject: _are_equal(actor.agent_id, subject.agent_id),
     ActorRelation.BELOW: _is_below,
-    ActorRelation.SAME_USER: lambda actor, subject: _equal(actor.user, subject.owner),
+    ActorRelation.SAME_USER: lambda actor, subject: _are_equal(actor.user, subject.owner),
     ActorRelation.MEMBER: lambda actor, subject: actor.agent_id in subject.members,
     ActorRelation.ACTS_FOR: lambda actor, subject: subject.agent_id in actor.acts_for,
-    ActorRelation.SAME_NODE: lambda actor, subject: _equal(actor.node, subject.node),
-    ActorRelation.SAME_CONNECTOR: _same_connector,
-    ActorRelation.ENROLLED: lambda actor, subject: _equal(actor.token_id, subject.enrolled_by),
+    ActorRelation.SAME_NODE: lambda actor, subject: _are_equal(actor.node, subject.node),
+    ActorRelation.SAME_CONNECTOR: _has_same_connector,
+    ActorRelation.ENROLLED: lambda actor, subject: _are_equal(actor.token_id, subject.enrolled_by),
     ActorRelation.PERSON: lambda actor, subject: is_person_for(actor, subject.user),
 }
 
@@ -232,33 +232,33 @@ def is_person_for(actor: Actor, user: str | None) -> bool:
     return user is not None and actor.path is not None and actor.path == AgentPath.root(user, "direct")
 
 
-def _equal(one: str | None, other: str | None) -> bool:
+def _are_equal(one: str | None, other: str | None) -> bool:
     """Whether both values are set and equal."""
     return one is not None and one == other
 
 
-def _asked_for_it(actor: Actor, subject: Subject) -> bool:
-    return _equal(actor.agent_id, subject.agent_id) or actor.token_id == subject.requester_token_id
+def _is_requester(actor: Actor, subject: Subject) -> bool:
+    return _are_equal(actor.agent_id, subject.agent_id) or actor.token_id == subject.requester_token_id
 
 
-def _gives(grant: Grant, actor: Actor, deed: Deed, subject: Subject) -> bool:
+def _is_granted(grant: Grant, actor: Actor, deed: Deed, subject: Subject) -> bool:
     """Whether a grant allows the action. Grants apply to agents; a guest can only be granted read access."""
     reads = actor.kind is TokenKind.GUEST and deed in (Deed.SEE, Deed.READ)
     if grant.action not in _GRANTS.get(deed, ()) or not (reads or actor.kind is TokenKind.AGENT):
         return False
-    held = _equal(grant.agent_id, actor.agent_id) or _equal(grant.user, actor.user)
-    return held and _covers(grant.scope, subject)
+    held = _are_equal(grant.agent_id, actor.agent_id) or _are_equal(grant.user, actor.user)
+    return held and _is_in_scope(grant.scope, subject)
 
 
-def _covers(scope: GrantScope, subject: Subject) -> bool:
+def _is_in_scope(scope: GrantScope, subject: Subject) -> bool:
     if scope.path is not None:
         return subject.path is not None and scope.path.contains(subject.path)
-    project = _equal(scope.project_root, subject.project_root)
-    channel = _equal(scope.conversation_id, subject.conversation_id)
-    return project or channel or _equal(scope.user, subject.owner)
+    project = _are_equal(scope.project_root, subject.project_root)
+    channel = _are_equal(scope.conversation_id, subject.conversation_id)
+    return project or channel or _are_equal(scope.user, subject.owner)
 
 
-def _refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner:
+def _build_refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner:
     """Return the refusal with the required grant or credential; an agent can always ask a person."""
     if deed is Deed.COMPLETE_FLIGHT:
         owner, needs = subject.agent_id or "", (f"the token of {subject.path or subject.agent_id}",)
@@ -271,11 +271,11 @@ def _refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner
         remedy = Remedy(operation="need", parameters=wish, why="a person may do it")
         if deed in _GRANTS:
             action = Action.READ if deed is Deed.SEE else Action(deed)
-            needs, remedy = (f"the grant {action}", _OPERATOR), _grant(actor, action, subject)
+            needs, remedy = (f"the grant {action}", _OPERATOR), _suggest_grant(actor, action, subject)
     return Forbidden(action=deed, subject=subject.name, needs=needs, remedies=(remedy,))
 
 
-def _grant(actor: Actor, action: Action, subject: Subject) -> Remedy:
+def _suggest_grant(actor: Actor, action: Action, subject: Subject) -> Remedy:
     """Return the command with which the operator grants exactly this."""
     keys = ("path", "channel", "project", "user")
     values = (subject.path, subject.conversation_id, subject.project_root, subject.owner)
@@ -305,7 +305,7 @@ def check_directory(
 
 def check_project(directory: str, home: str, temporary: Sequence[str] = ()) -> str:
     """Return the directory if it can be a project; refuse `/`, the home folder and temporary roots."""
-    if _parts(directory) in [[], *(_parts(one) for one in (home, *temporary))]:
+    if _split_path(directory) in [[], *(_split_path(one) for one in (home, *temporary))]:
         remedy = Remedy(operation="who", parameters={}, why="list agents and their projects")
         problem = f"{directory} is not a project: use a project folder"
         raise Refused(BadRequest(problem=problem, field="directory", remedies=(remedy,)))
@@ -318,11 +318,11 @@ def _is_own(repository: str, directory: str, home: str) -> bool:
 
 
 def _is_inside(root: str, directory: str) -> bool:
-    parts = _parts(root)
-    return _parts(directory)[: len(parts)] == parts
+    parts = _split_path(root)
+    return _split_path(directory)[: len(parts)] == parts
 
 
-def _parts(directory: str) -> list[str]:
+def _split_path(directory: str) -> list[str]:
     """Return the segments of a real absolute path; `.` and `..` are refused."""
     parts = [part for part in directory.split("/") if part]
     if not directory.startswith("/") or {".", ".."} & set(parts):

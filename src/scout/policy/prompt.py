@@ -1,6 +1,6 @@
 """The prompt contract: one template with the same meaning for every harness; only the call syntax differs.
 
-A session receives the contract once; each turn begins with the few lines of `turn_text`.
+A session receives the contract once; each turn begins with the few lines of `build_turn_text`.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from scout.base.refusal import Candidate, Refused, Remedy
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import PermissionProfile, ToolRole
 from scout.model.problems.request import NotFound
-from scout.policy.nearest import ranked
+from scout.policy.nearest import rank_names
 
 LIMIT = 2900  # maximum characters in the fixed part of the contract
 TURN_LIMIT = 300  # of the fixed lines of a turn
@@ -148,7 +148,7 @@ def is_shell(harness: str) -> bool:
     return harness in _SHELL
 
 
-def syntax_of(harness: str) -> Syntax:
+def get_syntax(harness: str) -> Syntax:
     """Return the call syntax of a harness; an unknown harness uses tools."""
     return SYNTAX.get(harness, _MCP)
 
@@ -236,21 +236,21 @@ _TURN_PLACEHOLDERS = PromptContext(
 )
 
 
-def contract(context: PromptContext, harness: str) -> Contract:
+def build_contract(context: PromptContext, harness: str) -> Contract:
     """Return the contract for a session of an agent."""
-    calls = _calls(harness)
+    calls = _get_calls(harness)
     fixed = {**calls, "turn": _TURNS[context.turn].format_map(calls)}
-    values = {**fixed, **_values(context), "harness": harness}
+    values = {**fixed, **_list_values(context), "harness": harness}
     empty = _TEMPLATE.format_map({**dict.fromkeys(_PLACEHOLDERS, ""), **fixed})
     return Contract(harness=harness, text=_TEMPLATE.format_map(values), fixed_characters=len(empty))
 
 
-def turn_text(context: PromptContext, harness: str) -> TurnText:
+def build_turn_text(context: PromptContext, harness: str) -> TurnText:
     """Return the text that starts a turn: sender, context, message, and how to reply."""
-    calls = msgspec.structs.asdict(syntax_of(harness))
-    message = "" if context.body is None else quoted(context.body)
-    given = {name: _line(value) for name in _FACTS if (value := _fact(context, name))}
-    sender = _line(context.sender or "Scout")
+    calls = msgspec.structs.asdict(get_syntax(harness))
+    message = "" if context.body is None else quote(context.body)
+    given = {name: _format_line(value) for name in _FACTS if (value := _read_fact(context, name))}
+    sender = _format_line(context.sender or "Scout")
     values = {
         "sender": sender,
         "verb": "asks you" if context.ask else "writes to you",
@@ -267,18 +267,18 @@ def turn_text(context: PromptContext, harness: str) -> TurnText:
     )
 
 
-def _fact(context: PromptContext, name: str) -> str | None:
+def _read_fact(context: PromptContext, name: str) -> str | None:
     if name == "work":
-        return _work(context.work) if context.work else None
+        return _describe_work(context.work) if context.work else None
     return getattr(context, name)
 
 
-def template(harness: str) -> str:
+def build_template(harness: str) -> str:
     """Return the contract and turn lines with placeholders, for the docs and `scout contract`."""
-    calls = _calls(harness)
+    calls = _get_calls(harness)
     turns = [f"[{turn}] {text.format_map(calls)}" for turn, text in _TURNS.items()]
     fixed = {**calls, "turn": "\n".join(turns), "harness": harness}
-    example = turn_text(_TURN_PLACEHOLDERS, harness).text
+    example = build_turn_text(_TURN_PLACEHOLDERS, harness).text
     return f"{_TEMPLATE.format_map({**_PLACEHOLDERS, **fixed})}\n## Each turn\n{example}\n"
 
 
@@ -291,39 +291,39 @@ def fold_contract(text: str) -> str:
     return f"{folded}{_TURN_START}{rest}" if rest else folded
 
 
-def _calls(harness: str) -> dict[str, str]:
+def _get_calls(harness: str) -> dict[str, str]:
     """Return the harness's call syntax; an unknown harness is refused."""
     syntax = SYNTAX.get(harness)
     if syntax is None:
-        near = ranked(harness, SYNTAX, 3)
+        near = rank_names(harness, SYNTAX, 3)
         candidates = tuple(Candidate(address=name) for name in near)
-        remedies = tuple(_contract_of(name) for name in near or HARNESSES[:1])
+        remedies = tuple(_suggest_contract(name) for name in near or HARNESSES[:1])
         raise Refused(NotFound(noun="harness", id=harness[:60], candidates=candidates, remedies=remedies))
     return msgspec.structs.asdict(syntax)
 
 
-def _contract_of(harness: str) -> Remedy:
+def _suggest_contract(harness: str) -> Remedy:
     return Remedy(operation="contract", parameters={"harness": harness})
 
 
-def _values(context: PromptContext) -> dict[str, str]:
-    named = {name: _line(getattr(context, name)) for name in _NAMES}
-    own = quoted(context.instructions) if context.instructions else ""
+def _list_values(context: PromptContext) -> dict[str, str]:
+    named = {name: _format_line(getattr(context, name)) for name in _NAMES}
+    own = quote(context.instructions) if context.instructions else ""
     instructions = f"Your user set for you:\n{own}" if own else ""
-    return {**named, "tools": _line(", ".join(context.tools)), "instructions": instructions}
+    return {**named, "tools": _format_line(", ".join(context.tools)), "instructions": instructions}
 
 
-def _work(work: WorkContext) -> str:
+def _describe_work(work: WorkContext) -> str:
     state = f"{work.state}, owner {work.owner}, next move {work.next_move_owner}"
     return f"{work.id} ({work.title}): {state}"
 
 
-def _line(value: str | None) -> str:
+def _format_line(value: str | None) -> str:
     """Return the value as one line of visible characters, so that a name cannot begin a section."""
     visible = "".join(letter if letter.isprintable() else " " for letter in value or "")
     return " ".join(visible.split()) or "none"
 
 
-def quoted(body: str) -> str:
+def quote(body: str) -> str:
     """Return the message with each line quoted, so that it cannot begin a section."""
     return "".join(f"> {line}\n" if line else ">\n" for line in body.splitlines() or [""])

@@ -21,17 +21,17 @@ def order_queue(waiting: Iterable[Queued], now: float) -> list[Queued]:
     return sorted(waiting, key=lambda one: (not one.person and now - one.since < PATIENCE, one.since))
 
 
-def place_in_line(place: int, limit: int) -> str:
+def describe_place(place: int, limit: int) -> str:
     """Return the status text of a flight that waits for a slot."""
-    return f"{ordinal(place)} in line: {limit} turns run at once (limits.runningTurns)"
+    return f"{format_ordinal(place)} in line: {limit} turns run at once (limits.runningTurns)"
 
 
-def place_behind_target(place: int) -> str:
+def describe_place_behind_target(place: int) -> str:
     """Return the status text of a flight whose target is busy with another turn."""
-    return f"{ordinal(place)} in line: its target works on another turn"
+    return f"{format_ordinal(place)} in line: its target works on another turn"
 
 
-def ordinal(number: int) -> str:
+def format_ordinal(number: int) -> str:
     """Return the ordinal: 1st, 2nd, 3rd, 4th, 11th, 21st."""
     teens = 10 < number % 100 < 14
     ending = "th" if teens else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

@@ -4,10 +4,10 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
-from scout.identity.address import segment
+from scout.identity.address import fold_segment
 from scout.identity.path import AgentPath
 from scout.identity.reserved import check_name
-from scout.identity.spelling import Spelling, clone_workspace, registered
+from scout.identity.spelling import Spelling, name_clone_workspace, name_registered
 from scout.model.agent import Agent, Lifecycle, ToolRole
 from scout.model.problems.target import AliasShadows, NameTaken
 from scout.policy.directory import Directory, Wanted
@@ -45,15 +45,15 @@ class Registration(Record):
 
 def decide_registration(wish: RegistrationWish, directory: Directory) -> Registration:
     """Match the same identity in the same project to one record; treat another folder as a second clone."""
-    spelling = _spelling(wish)
-    holder = _holder(wish, spelling, directory)
+    spelling = _build_spelling(wish)
+    holder = _find_holder(wish, spelling, directory)
     project, elsewhere = wish.project_root, None
     if holder is not None and project is not None and holder.project_root != project:
         elsewhere = holder
-        clone = clone_workspace(wish.definition, wish.branch, project)
+        clone = name_clone_workspace(wish.definition, wish.branch, project)
         wish = replace(wish, workspace=clone, root_branch=None)
-        spelling = _spelling(wish)
-        holder = _holder(wish, spelling, directory)
+        spelling = _build_spelling(wish)
+        holder = _find_holder(wish, spelling, directory)
     if holder is not None:
         role = holder.tool_role
         return Registration(rule="same identity", existing=holder, tool_role=role, elsewhere=elsewhere)
@@ -66,18 +66,18 @@ def decide_registration(wish: RegistrationWish, directory: Directory) -> Registr
 
 def check_alias(name: object, directory: Directory) -> str:
     """Return the folded name of a new alias; refuse reserved words and the names of live definitions."""
-    folded = check_name(segment(name))
+    folded = check_name(fold_segment(name))
     if directory.find(Wanted(definition_id=folded), 1):
         other = Remedy(operation="alias.set", parameters={"name": f"my-{folded}", "target": f"@{folded}"})
         raise Refused(AliasShadows(alias=folded, definition=folded, remedies=(other,)))
     return folded
 
 
-def _spelling(wish: RegistrationWish) -> Spelling:
-    return registered(wish.owner, wish.definition, wish.workspace, wish.profile, wish.root_branch)
+def _build_spelling(wish: RegistrationWish) -> Spelling:
+    return name_registered(wish.owner, wish.definition, wish.workspace, wish.profile, wish.root_branch)
 
 
-def _holder(wish: RegistrationWish, spelling: Spelling, directory: Directory) -> Agent | None:
+def _find_holder(wish: RegistrationWish, spelling: Spelling, directory: Directory) -> Agent | None:
     address = spelling.address
     wanted = Wanted(
         definition_id=address.definition_id,

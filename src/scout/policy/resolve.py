@@ -8,7 +8,7 @@ from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Rem
 from scout.base.time import Time
 from scout.identity.address import require_text
 from scout.identity.grammar import parse_handle
-from scout.identity.lexer import bare_branch, lex
+from scout.identity.lexer import lex, read_bare_branch
 from scout.identity.mention import Mention, Mentions, find_mentions
 from scout.identity.name import (
     ID_KINDS,
@@ -44,7 +44,7 @@ def resolve(
     forms = _Forms(words, directory, caller, now)
     forms.handles.needs_endpoint = needs_endpoint
     try:
-        return forms.bare_branch() or forms.named(_read(words))
+        return forms.resolve_bare_branch() or forms.resolve_name(_read(words))
     except Stuck as stuck:
         raise Refused(stuck.explain()) from None
 
@@ -64,125 +64,129 @@ class _Forms:
         self.caller = caller
         self.handles = Handles(text, "branch", directory, caller, now)
 
-    def named(self, name: Name) -> Resolution:
+    def resolve_name(self, name: Name) -> Resolution:
         self.handles.form = str(name.__struct_config__.tag)
         match name:
             case HandleName():
-                return self.handles.means(name.address, root=self.text if name.bare else None)
+                return self.handles.resolve_handle(name.address, root=self.text if name.bare else None)
             case PathName(path=path):
-                return self._at_path(path)
+                return self._resolve_path(path)
             case RelativeName():
-                return self._relative(name)
+                return self._resolve_relative(name)
             case RootName():
-                return self._root()
+                return self._resolve_root()
             case OperatorName():
-                return self._operator()
+                return self._resolve_operator()
             case BranchName(text=text):
-                return self.handles.known(
-                    self.handles.born(text), "birth branch", "no agent of your project has this birth branch"
+                return self.handles.resolve_agent(
+                    self.handles.find_born(text),
+                    "birth branch",
+                    "no agent of your project has this birth branch",
                 )
             case IdName():
-                return self._id(name)
+                return self._resolve_id(name)
             case SessionName():
-                return self.handles.session(self._session_named(name))
+                return self.handles.resolve_session(self._find_session(name))
             case ProjectName(directory=directory):
-                return self._project(directory)
+                return self._resolve_project(directory)
             case AliasName(name=alias):
-                return self.handles.alias(self.directory.alias(alias), alias)
+                return self.handles.resolve_alias(self.directory.alias(alias), alias)
             case _:  # a channel, the only form that does not name an agent
                 send = Remedy(operation="send", parameters={"channel": name.name, "body": PLACEHOLDER})
-                raise self.handles.unknown("a channel is not an agent", send)
+                raise self.handles.build_unknown("a channel is not an agent", send)
 
-    def bare_branch(self) -> Resolution | None:
+    def resolve_bare_branch(self) -> Resolution | None:
         """Resolve a dotted word without `@` as a birth branch of the caller's project, if it is one."""
-        text = None if self.text.startswith("@") else bare_branch(self.text)
-        born = self.handles.born(text) if text else None
+        text = None if self.text.startswith("@") else read_bare_branch(self.text)
+        born = self.handles.find_born(text) if text else None
         if born is None:
             return None
         try:
-            other, _ = self.handles.agent(parse_handle(self.text))
+            other, _ = self.handles.find_agent(parse_handle(self.text))
         except (Stuck, Refused):
             other = born
         if other.id != born.id:
             both = (f"branch:{self.text}", f"@{self.text}")
-            raise Stuck(lambda: resolve_refusals.two_readings(self.text, both))
-        return self.handles.instance(born, Demand(), "birth branch")
+            raise Stuck(lambda: resolve_refusals.build_two_readings(self.text, both))
+        return self.handles.choose_instance(born, Demand(), "birth branch")
 
-    def _at_path(self, path: AgentPath) -> Resolution:
+    def _resolve_path(self, path: AgentPath) -> Resolution:
         agent = self.directory.at_path(path)
         if agent is None:
             project = Remedy(operation="ask", parameters={"projectPath": str(path), "body": PLACEHOLDER})
-            ancestors = self._ancestors(path)
+            ancestors = self._list_ancestors(path)
             raise Stuck(
-                lambda: resolve_refusals.unknown(self.text, "no agent has this path", ancestors, project)
+                lambda: resolve_refusals.build_unknown(
+                    self.text, "no agent has this path", ancestors, project
+                )
             )
-        return self.handles.known(agent, "path", "")
+        return self.handles.resolve_agent(agent, "path", "")
 
-    def _ancestors(self, path: AgentPath) -> list[str]:
+    def _list_ancestors(self, path: AgentPath) -> list[str]:
         above = path.parent
         while above is not None and self.directory.at_path(above) is None:
             above = above.parent
         return [str(above)] if above is not None else []
 
-    def _relative(self, name: RelativeName) -> Resolution:
-        agent = self._caller_agent()
+    def _resolve_relative(self, name: RelativeName) -> Resolution:
+        agent = self._get_caller_agent()
         if name.up:
             agent = self._parent(agent)
         if name.suffix:
-            return self._at_path(AgentPath.parse(f"{agent.path}{name.suffix}"))
-        return self.handles.known(agent, "relative to the caller", "")
+            return self._resolve_path(AgentPath.parse(f"{agent.path}{name.suffix}"))
+        return self.handles.resolve_agent(agent, "relative to the caller", "")
 
     def _parent(self, agent: Agent) -> Agent:
         found = self.directory.agent(agent.parent_id) if agent.parent_id else None
         if found is None:
             reason = "your parent is not in the directory" if agent.parent_id else "you have no parent"
             tell = Remedy(operation="notify", parameters={"message": PLACEHOLDER}, why="tell the person")
-            raise self.handles.unknown(
+            raise self.handles.build_unknown(
                 reason, tell, Remedy(operation="who", parameters={}, why="list agents")
             )
         return found
 
-    def _caller_agent(self) -> Agent:
+    def _get_caller_agent(self) -> Agent:
         agent = self.directory.agent(self.caller.agent_id) if self.caller.agent_id else None
         if agent is None:
-            raise self.handles.unknown("relative addresses work only for agents")
+            raise self.handles.build_unknown("relative addresses work only for agents")
         return agent
 
-    def _root(self) -> Resolution:
+    def _resolve_root(self) -> Resolution:
         project, branch = self.caller.project_root, self.caller.root_branch
         if project is None:
-            raise self.handles.unknown("you are not in a project")
-        agent = self.handles.born(branch) if branch else None
-        return self.handles.known(
+            raise self.handles.build_unknown("you are not in a project")
+        agent = self.handles.find_born(branch) if branch else None
+        return self.handles.resolve_agent(
             agent or self.directory.of_project(project), "root of the project", "it has no agent yet"
         )
 
-    def _operator(self) -> Resolution:
+    def _resolve_operator(self) -> Resolution:
         if self.caller.user is None:
-            raise self.handles.unknown("the caller has no user")
-        return self._at_path(AgentPath.root(self.caller.user, "direct"))
+            raise self.handles.build_unknown("the caller has no user")
+        return self._resolve_path(AgentPath.root(self.caller.user, "direct"))
 
-    def _project(self, directory: str) -> Resolution:
+    def _resolve_project(self, directory: str) -> Resolution:
         agent = self.directory.of_project(directory)
         if agent is None:
             ask = Remedy(operation="ask", parameters={"projectPath": directory, "body": PLACEHOLDER})
-            raise self.handles.unknown("this project has no agent yet; asking it creates one", ask)
-        return self.handles.known(agent, "base agent of the project", "")
+            raise self.handles.build_unknown("this project has no agent yet; asking it creates one", ask)
+        return self.handles.resolve_agent(agent, "base agent of the project", "")
 
-    def _id(self, name: IdName) -> Resolution:
+    def _resolve_id(self, name: IdName) -> Resolution:
         match name.kind:
             case "agt":
-                return self.handles.known(self.directory.agent(name.id), "id", "no agent has this id")
+                return self.handles.resolve_agent(self.directory.agent(name.id), "id", "no agent has this id")
             case "ses":
-                return self.handles.session(self.directory.session(name.id))
+                return self.handles.resolve_session(self.directory.session(name.id))
             case "ept":
                 endpoint = self.directory.endpoint(name.id)
                 agent = self.directory.agent(endpoint.agent_id) if endpoint else None
-                return self.handles.known(agent, "id", "no endpoint has this id", endpoint_id=name.id)
+                return self.handles.resolve_agent(agent, "id", "no endpoint has this id", endpoint_id=name.id)
             case _:
-                raise self.handles.unknown(f"it is the id of a {ID_KINDS[name.kind]}, not of an agent")
+                raise self.handles.build_unknown(f"it is the id of a {ID_KINDS[name.kind]}, not of an agent")
 
-    def _session_named(self, name: SessionName) -> Session | None:
+    def _find_session(self, name: SessionName) -> Session | None:
         if name.id is not None:
             return self.directory.session(name.id)
         return self.directory.native_session(name.harness or "", name.native_id or "")
@@ -211,10 +215,10 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
     mentions = find_mentions(body)
     soft = _soft(mentions)
     if to is not None:
-        found, (leading, noted) = resolve(to), _noted(mentions.leading, resolve)
+        found, (leading, noted) = resolve(to), _try_mention(mentions.leading, resolve)
         return Targeting(rule="structured target", target=found, leading=leading, soft=soft, unresolved=noted)
     if mentions.leading is not None:
-        found = _mentioned(mentions.leading, resolve)
+        found = _resolve_mention(mentions.leading, resolve)
         return Targeting(rule="leading mention", target=found, leading=found, soft=soft)
     if elsewhere:
         return Targeting(rule="conversation", soft=soft)
@@ -239,19 +243,19 @@ def _soft(mentions: Mentions) -> tuple[str, ...]:
     return tuple(mention.address.canonical for mention in mentions.soft if mention.address)
 
 
-def _mentioned(mention: Mention, resolve: ResolveAddress) -> Resolution:
+def _resolve_mention(mention: Mention, resolve: ResolveAddress) -> Resolution:
     if mention.problem is not None:
         raise Refused(mention.problem)
     return resolve(mention.text)
 
 
-def _noted(
+def _try_mention(
     mention: Mention | None, resolve: ResolveAddress
 ) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
     """Resolve a mention beside a structured target; a mention that fails is noted, not refused."""
     if mention is None:
         return None, ()
     try:
-        return _mentioned(mention, resolve), ()
+        return _resolve_mention(mention, resolve), ()
     except Refused as refusal:
         return None, (refusal.diagnostic,)

@@ -20,23 +20,24 @@ from scout.model.problems.target import (
     UnknownTarget,
 )
 from scout.policy.directory import Directory
-from scout.policy.nearest import keys_of, ranked
+from scout.policy.nearest import build_keys, rank_names
 
 _NEAREST = 5
 
 
-def unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> Diagnostic:
+def build_unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> Diagnostic:
     """Refuse an unknown address, with the nearest names and the commands to find or create an agent."""
     candidates = tuple(Candidate(address=address) for address in near)
     return UnknownTarget(
         address=text[:200],
         reason=reason,
         candidates=candidates,
-        remedies=(*remedies, *_try(near[:3])) or (Remedy(operation="who", parameters={}, why="list agents"),),
+        remedies=(*remedies, *_suggest_addresses(near[:3]))
+        or (Remedy(operation="who", parameters={}, why="list agents"),),
     )
 
 
-def no_such_qualifier(text: str, address: Address, siblings: tuple[Candidate, ...]) -> Diagnostic:
+def build_no_such_qualifier(text: str, address: Address, siblings: tuple[Candidate, ...]) -> Diagnostic:
     """Refuse a known definition with an unknown workspace, profile or node."""
     asked = (("workspace", address.workspace_qualifier), ("profile", address.profile), ("node", address.node))
     named = " and ".join(f"{name} '{value}'" for name, value in asked if value)
@@ -44,33 +45,33 @@ def no_such_qualifier(text: str, address: Address, siblings: tuple[Candidate, ..
         address=text[:200],
         reason=f"{address.definition_id} exists, but not with {named}",
         candidates=siblings,
-        remedies=_try([one.address for one in siblings[:3]]),
+        remedies=_suggest_addresses([one.address for one in siblings[:3]]),
     )
 
 
-def ambiguous(text: str, count: int, candidates: tuple[Candidate, ...]) -> Diagnostic:
+def build_ambiguous(text: str, count: int, candidates: tuple[Candidate, ...]) -> Diagnostic:
     """Refuse an address that matches several agents, and list a unique address for each."""
     return AmbiguousTarget(
         address=text[:200],
         count=count,
         retry=candidates[0].canonical,
         candidates=candidates,
-        remedies=_try([one.address for one in candidates[:3]]),
+        remedies=_suggest_addresses([one.address for one in candidates[:3]]),
     )
 
 
-def two_readings(text: str, readings: Sequence[str]) -> Diagnostic:
+def build_two_readings(text: str, readings: Sequence[str]) -> Diagnostic:
     """Refuse a text that is the birth branch of one agent and the handle of another."""
     return AmbiguousTarget(
         address=text[:200],
         count=len(readings),
         retry=readings[0],
         candidates=tuple(Candidate(address=reading) for reading in readings),
-        remedies=_try(readings),
+        remedies=_suggest_addresses(readings),
     )
 
 
-def mismatch(
+def build_mismatch(
     text: str,
     address: Address,
     endpoints: Iterable[Endpoint],
@@ -79,7 +80,7 @@ def mismatch(
 ) -> Diagnostic:
     """Refuse a name whose agents all lack the requested harness or model."""
     known = list(endpoints)
-    remedies = _try([one.address for one in candidates[:3]])
+    remedies = _suggest_addresses([one.address for one in candidates[:3]])
     if address.harness and not (has_harness and address.model):
         attached = tuple(dict.fromkeys(one.harness for one in known if one.harness))
         return HarnessMismatch(
@@ -99,7 +100,7 @@ def mismatch(
     )
 
 
-def retired(text: str, agent: Agent) -> Diagnostic:
+def build_retired(text: str, agent: Agent) -> Diagnostic:
     """Refuse the name of a retired agent."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
     return RetiredTarget(
@@ -107,7 +108,7 @@ def retired(text: str, agent: Agent) -> Diagnostic:
     )
 
 
-def no_session(text: str) -> Diagnostic:
+def build_no_session(text: str) -> Diagnostic:
     return NoSession(
         address=text[:200],
         session=text[:200],
@@ -118,12 +119,12 @@ def no_session(text: str) -> Diagnostic:
     )
 
 
-def peer_unreachable(node: Node) -> Diagnostic:
+def build_peer_unreachable(node: Node) -> Diagnostic:
     look = Remedy(operation="mesh.status", parameters={}, why="show the nodes")
     return PeerUnreachable(node=node.name, last_seen=node.last_seen, remedies=(look,))
 
 
-def alias_broken(
+def build_alias_broken(
     alias: Alias, fault: str, readings: tuple[Candidate, ...], target: Agent | None, *, is_taken: bool
 ) -> Diagnostic:
     """Refuse a broken alias, with its possible targets and the commands that repair or remove it.
@@ -142,17 +143,17 @@ def alias_broken(
     return AliasBroken(alias=alias.name, reason=fault, candidates=readings, remedies=(*repairs, remove))
 
 
-def nearest_names(name: str, directory: Directory) -> list[str]:
+def find_nearest_names(name: str, directory: Directory) -> list[str]:
     """Return the addresses of definitions and aliases similar to the name."""
-    near = directory.near(keys_of(name), _NEAREST * 2)
+    near = directory.near(build_keys(name), _NEAREST * 2)
     longer = directory.prefixed(name, _NEAREST)
-    return [f"@{word}" for word in ranked(name, {*near, *longer}, _NEAREST)]
+    return [f"@{word}" for word in rank_names(name, {*near, *longer}, _NEAREST)]
 
 
-def distance(text: str, address: str) -> float:
+def measure_distance(text: str, address: str) -> float:
     """Return the distance between an address and the typed text; 0 means equal."""
     return 1 - difflib.SequenceMatcher(None, text, address).ratio()
 
 
-def _try(addresses: Sequence[str]) -> tuple[Remedy, ...]:
+def _suggest_addresses(addresses: Sequence[str]) -> tuple[Remedy, ...]:
     return tuple(Remedy(operation="resolve", parameters={"address": address}) for address in addresses)

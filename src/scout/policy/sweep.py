@@ -12,9 +12,9 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState
 from scout.model.attention import ATTENTION, Attention, AttentionKind
 from scout.model.card import Card, CardState
-from scout.model.delivery import Delivery, DeliveryState, is_from_the_future
+from scout.model.delivery import Delivery, DeliveryState, is_ahead_of_clock
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
-from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, error_of, retry_remedy
+from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, build_error, retry_remedy
 from scout.model.grant import Grant, GrantState
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.problems.target import TargetOffline
@@ -59,28 +59,28 @@ _IN_FORCE = frozenset(
 )
 
 
-def due_for(watch: SweepSubject, this: Round) -> Swept | None:
+def find_due_action(watch: SweepSubject, this: Round) -> Swept | None:
     """Return the one action that is due for a record, if any."""
     match watch.record:
         case Question() | WorkItem() as record:
-            return _owed(record, watch, this)
+            return _check_owed(record, watch, this)
         case Delegation() as delegation:
-            return _delegation(delegation, watch, this)
+            return _check_delegation(delegation, watch, this)
         case Flight() as flight:
-            return _flight(flight, watch, this)
+            return _check_flight(flight, watch, this)
         case Delivery() as delivery:
-            return _delivery(delivery, this)
+            return _check_delivery(delivery, this)
         case Endpoint() as endpoint:
-            return _endpoint(endpoint, this)
+            return _check_endpoint(endpoint, this)
         case Alias() as alias:
-            return _alias(alias, watch)
+            return _check_alias(alias, watch)
         case Agent() as agent:
-            return rest_due(agent, watch.rest, this) if watch.rest is not None else None
+            return find_due_rest(agent, watch.rest, this) if watch.rest is not None else None
         case item:
-            return _expiring(item, this)
+            return _check_expiry(item, this)
 
 
-def _owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | None:
+def _check_owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | None:
     late = record.owed_move
     if late is None:
         return None
@@ -91,7 +91,7 @@ def _owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> Swee
     return _nudge(words, (record.next_move_owner_id, record.owner_id), watch, this)
 
 
-def _delegation(one: Delegation, watch: SweepSubject, this: Round) -> SweepNudge | None:
+def _check_delegation(one: Delegation, watch: SweepSubject, this: Round) -> SweepNudge | None:
     late = _Late("message", one.id, f"{one.kind} without an answer", OwedMove("delegation", one.created_at))
     return _nudge(late, (one.target_id, one.sender_id), watch, this)
 
@@ -113,7 +113,7 @@ def _nudge(late: _Late, holders: Sequence[str | None], watch: SweepSubject, this
     told, at = 0, since.plus(period)
     if watch.nudged_at is not None and watch.nudged_at >= since:  # else it changed: restart with the holder
         told, at = watch.nudges, watch.next_at or watch.nudged_at.plus(period)
-    ladder = _ladder(holders, this.operator_id)
+    ladder = _list_rungs(holders, this.operator_id)
     if told >= len(ladder) or not this.is_past(at):
         return None
     level, holder = ladder[told]
@@ -126,11 +126,11 @@ def _nudge(late: _Late, holders: Sequence[str | None], watch: SweepSubject, this
         level=level,
         count=told + 1,
         escalated_from=ladder[told - 1][1] if told else None,
-        alarm=_alarm(late, watch.title),
+        alarm=_build_alarm(late, watch.title),
     )
 
 
-def _ladder(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level, str]]:
+def _list_rungs(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level, str]]:
     """Return each recipient once. The last is the operator, even if the operator is the holder."""
     rungs: dict[str, Level] = {}
     for level, holder in zip((Level.HOLDER, Level.OWNER), holders, strict=True):
@@ -141,7 +141,7 @@ def _ladder(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level
     return [*((level, holder) for holder, level in rungs.items()), (Level.OPERATOR, operator_id)]
 
 
-def _alarm(late: _Late, title: str) -> Alarm:
+def _build_alarm(late: _Late, title: str) -> Alarm:
     kind = AttentionKind.REVIEW if late.rule.endswith("review") else AttentionKind.WAITING
     why = Remedy(operation="why", parameters={"id": late.id}, why="show its history")
     body = f"no progress since {late.owed.since}"
@@ -149,26 +149,26 @@ def _alarm(late: _Late, title: str) -> Alarm:
     return Alarm(kind=kind, title=about, body=body, dedupe=late.same or late.id, remedies=(why,))
 
 
-def _flight(flight: Flight, watch: SweepSubject, this: Round) -> Swept | None:
+def _check_flight(flight: Flight, watch: SweepSubject, this: Round) -> Swept | None:
     """Check a silent flight; then resume it, let it wait for a sign of life, or fail it."""
     if flight.state in FLIGHT.terminal:
         return None
     if watch.found is Liveness.DEAD:
-        return _fail(flight, "found dead", _ended(flight, "nothing is working on it"))
+        return _fail(flight, "found dead", _build_failure(flight, "nothing is working on it"))
     if flight.waiting_on is not None:
-        return _held(flight, flight.waiting_on, watch, this)
+        return _check_held(flight, flight.waiting_on, watch, this)
     if not this.is_past(flight.next_check_at):
         return None
     if flight.state is FlightState.QUEUED:
-        return _look(flight, "queued without progress", this)
-    return _running(flight, watch, this)
+        return _plan_check(flight, "queued without progress", this)
+    return _check_running(flight, watch, this)
 
 
-def _running(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
+def _check_running(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
     silent = this.periods.sweeps.flight_silent
     alive = watch.found is Liveness.ALIVE
     if flight.phase is FlightPhase.CHECKING:
-        return _goes_on(flight, "found alive", this) if alive else _waits(flight, watch, this)
+        return _resume(flight, "found alive", this) if alive else _start_waiting(flight, watch, this)
     seen = this.now if alive else max(flight.updated_at, watch.seen_at or flight.updated_at)
     if not this.is_past(seen.plus(silent)):
         return LookLater(noun="flight", id=flight.id, rule="under way", next_check=seen.plus(silent))
@@ -176,10 +176,10 @@ def _running(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
     return CheckFlight(noun="flight", id=flight.id, rule="no sign of life", next_check=check)
 
 
-def _waits(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
+def _start_waiting(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
     until = this.now.plus(this.periods.sweeps.flight_silent)
     on = WaitingOn(kind=WaitingKind.PEER, ref=flight.endpoint_id or flight.target, until=until)
-    reason = f"no sign of life since {_last_sign(flight, watch)}"
+    reason = f"no sign of life since {_get_last_sign(flight, watch)}"
     rule = "check without result"
     return WaitFlight(
         noun="flight",
@@ -192,7 +192,7 @@ def _waits(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
     )
 
 
-def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Swept | None:
+def _check_held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Swept | None:
     """Nudge for a wait on an actor; a wait for a time or a sign of life ends without a nudge."""
     queued = flight.state is FlightState.QUEUED
     late = flight.owed_move
@@ -209,36 +209,40 @@ def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Sw
     if not this.is_past(flight.next_check_at or on.until):
         return None
     if late is None and on.kind is not WaitingKind.PEER:
-        return _goes_on(flight, f"{on.kind} is over", this)
+        return _resume(flight, f"{on.kind} has ended", this)
     if queued:
-        return _look(flight, f"held for {on.kind}", this)
-    return _awaited(flight, watch, this) if late is None else _later(flight, f"waiting on {on.kind}", this)
+        return _plan_check(flight, f"held for {on.kind}", this)
+    return (
+        _check_awaited(flight, watch, this)
+        if late is None
+        else _postpone_check(flight, f"waiting on {on.kind}", this)
+    )
 
 
-def _awaited(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
+def _check_awaited(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
     """Resume, fail or recheck a flight that was waiting for a sign of life."""
     if watch.found is Liveness.ALIVE:
-        return _goes_on(flight, "found alive", this)
-    seen = _last_sign(flight, watch)
+        return _resume(flight, "found alive", this)
+    seen = _get_last_sign(flight, watch)
     if this.is_past(seen.plus(this.periods.queue_expiry)):
-        return _fail(flight, "lost", _ended(flight, f"no sign of life since {seen}"))
-    return _later(flight, "no sign of life", this)
+        return _fail(flight, "lost", _build_failure(flight, f"no sign of life since {seen}"))
+    return _postpone_check(flight, "no sign of life", this)
 
 
-def _last_sign(flight: Flight, watch: SweepSubject) -> Time:
+def _get_last_sign(flight: Flight, watch: SweepSubject) -> Time:
     return watch.seen_at or flight.started_at or flight.created_at
 
 
-def _look(flight: Flight, rule: str, this: Round) -> CheckFlight:
+def _plan_check(flight: Flight, rule: str, this: Round) -> CheckFlight:
     """Check whether the flight can be delivered now, at growing intervals."""
-    return CheckFlight(noun="flight", id=flight.id, rule=rule, next_check=_following(flight, this))
+    return CheckFlight(noun="flight", id=flight.id, rule=rule, next_check=_choose_next_check(flight, this))
 
 
-def _later(flight: Flight, rule: str, this: Round) -> LookLater:
-    return LookLater(noun="flight", id=flight.id, rule=rule, next_check=_following(flight, this))
+def _postpone_check(flight: Flight, rule: str, this: Round) -> LookLater:
+    return LookLater(noun="flight", id=flight.id, rule=rule, next_check=_choose_next_check(flight, this))
 
 
-def _following(flight: Flight, this: Round) -> Time:
+def _choose_next_check(flight: Flight, this: Round) -> Time:
     """Return the next check: the longer a flight is unchanged, the later, but not after its wait ends."""
     first = this.periods.sweeps.flight_check
     pause = min(max(2 * this.now.since(flight.updated_at), first), _LONGEST)
@@ -247,21 +251,21 @@ def _following(flight: Flight, this: Round) -> Time:
     return min(next_check, until) if until is not None and until > this.now else next_check
 
 
-def _goes_on(flight: Flight, rule: str, this: Round) -> SweepResume:
+def _resume(flight: Flight, rule: str, this: Round) -> SweepResume:
     next_check = this.now.plus(this.periods.sweeps.flight_silent)
     return SweepResume(noun="flight", id=flight.id, rule=rule, next_check=next_check)
 
 
-def _ended(flight: Flight, reason: str) -> SessionFailed:
+def _build_failure(flight: Flight, reason: str) -> SessionFailed:
     return SessionFailed(session_id=flight.session_id or "unknown", layer=Layer.SESSION, reason=reason)
 
 
 def _fail(flight: Flight, rule: str, problem: Diagnostic) -> SweepFail:
-    error = error_of(msgspec.structs.replace(problem, remedies=(retry_remedy(flight),)))
+    error = build_error(msgspec.structs.replace(problem, remedies=(retry_remedy(flight),)))
     return SweepFail(noun="flight", id=flight.id, rule=rule, error=error)
 
 
-def _expiring(item: Card | Grant | Token | Reservation | Attention, this: Round) -> Expire | None:
+def _check_expiry(item: Card | Grant | Token | Reservation | Attention, this: Round) -> Expire | None:
     nouns = {
         Card: "card",
         Grant: "grant",
@@ -274,16 +278,16 @@ def _expiring(item: Card | Grant | Token | Reservation | Attention, this: Round)
     return Expire(noun=nouns[type(item)], id=item.id, rule="it expired")
 
 
-def _delivery(delivery: Delivery, this: Round) -> Swept | None:
+def _check_delivery(delivery: Delivery, this: Round) -> Swept | None:
     leased = delivery.state is DeliveryState.LEASED
-    if leased and (this.is_past(delivery.leased_until) or is_from_the_future(delivery, this.now)):
+    if leased and (this.is_past(delivery.leased_until) or is_ahead_of_clock(delivery, this.now)):
         return Release(noun="delivery", id=delivery.id, rule="its lease expired")
     if delivery.state is DeliveryState.PENDING and this.is_past(delivery.expires_at):
         return Expire(noun="delivery", id=delivery.id, rule="it expired")
     return None
 
 
-def _endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
+def _check_endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
     """Mark a silent endpoint stale if it can expire; a process held by the broker needs no heartbeat."""
     if endpoint.held or EndpointMove.EXPIRE not in ENDPOINT.accepts(endpoint.state):
         return None
@@ -293,7 +297,7 @@ def _endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
     return MarkStale(noun="endpoint", id=endpoint.id, rule=f"no heartbeat since {seen}")
 
 
-def _alias(alias: Alias, watch: SweepSubject) -> Expire | None:
+def _check_alias(alias: Alias, watch: SweepSubject) -> Expire | None:
     over = alias.until_session_ends and watch.session_over and alias.state is not AliasState.REMOVED
     return Expire(noun="alias", id=alias.id, rule="its session ended") if over else None
 
@@ -308,13 +312,13 @@ _AWAKE = {
     "terminal": "a session is open in a terminal",
     "unresumable": "its running program could not be resumed",
     "kept_warm": "it is kept warm",
-    "by_hand": "it was started by hand",
+    "by_hand": "a person started it",
     "elsewhere": "another node manages it",
 }
 _NEVER = frozenset({Kind.CONNECTOR, Kind.SYSTEM})
 
 
-def rest_due(agent: Agent, rest: Rest, this: Round) -> Sleep | StayAwake | EndTask | None:
+def find_due_rest(agent: Agent, rest: Rest, this: Round) -> Sleep | StayAwake | EndTask | None:
     """Put an agent to sleep, end a finished task, or note why it stays awake and when it was last active."""
     if agent.lifecycle is not Lifecycle.ACTIVE or agent.kind in _NEVER:
         return None

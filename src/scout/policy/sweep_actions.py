@@ -19,7 +19,7 @@ from scout.model.reservation import Reservation
 from scout.model.token import Token
 from scout.model.waiting import WaitingOn
 from scout.model.work_item import WorkItem
-from scout.policy.limits import Alarm, Gap, Periods, graced
+from scout.policy.limits import Alarm, Gap, Periods, add_grace
 
 
 class Delegation(Record):
@@ -106,7 +106,7 @@ class Round(Record):
     gap: Gap | None = None
 
     def is_past(self, deadline: Time | None) -> bool:
-        return deadline is not None and graced(deadline, self.gap, self.periods).passed(self.now)
+        return deadline is not None and add_grace(deadline, self.gap, self.periods).has_passed(self.now)
 
 
 class Level(StrEnum):

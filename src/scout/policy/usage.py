@@ -17,9 +17,9 @@ from scout.model.usage import (
     UsageLedger,
     UsageSource,
     ValueClass,
-    checked_usage,
-    summed,
-    totals,
+    check_usage,
+    sum_fields,
+    sum_ledgers,
 )
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.limits import Alarm, Limits, raise_limit
@@ -100,7 +100,7 @@ def estimate_tokens(text: str) -> Estimate:
     return Estimate(tokens=-(-ascii_characters // _CHARACTERS_PER_TOKEN) + others, characters=len(text))
 
 
-def overhead(
+def report_overhead(
     usage_id: str,
     about: About,
     what: Overhead,
@@ -123,10 +123,10 @@ def overhead(
         created_at=now,
         **msgspec.structs.asdict(about),
     )
-    return checked_usage(report)
+    return check_usage(report)
 
 
-def execution(
+def report_execution(
     usage_id: str,
     about: About,
     now: Time,
@@ -148,18 +148,18 @@ def execution(
         created_at=now,
         **msgspec.structs.asdict(about),
     )
-    return checked_usage(report)
+    return check_usage(report)
 
 
-def accounts(days: Iterable[UsageDay]) -> dict[UsageLedger, Account]:
+def build_accounts(days: Iterable[UsageDay]) -> dict[UsageLedger, Account]:
     """Return both ledgers separately; they are never added up."""
     listed = tuple(days)
-    sums = totals(listed)
+    sums = sum_ledgers(listed)
     return {
         ledger: Account(
             totals=sums[ledger],
             exact_tokens=sums[ledger].total_tokens - sums[ledger].estimated_tokens,
-            counters=summed(Counters, (one.counters for one in listed if one.category is ledger)),
+            counters=sum_fields(Counters, (one.counters for one in listed if one.category is ledger)),
         )
         for ledger in UsageLedger
     }

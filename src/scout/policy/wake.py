@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from scout.base.codec import decode, encode
 from scout.base.record import Record
-from scout.base.refusal import PLACEHOLDER, Refused, Remedy, code_of
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy, get_code
 from scout.base.time import Time
 from scout.model.agent import Agent, Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
-from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy_of
+from scout.model.endpoint import Endpoint, EndpointState, get_wake_policy, is_online
 from scout.model.events.envelope import PassedOver, WakeFact
 from scout.model.problems.session import WakeBudget
 from scout.model.problems.target import RetiredTarget, TargetOffline
@@ -64,7 +64,7 @@ class Reach(Record, omit_defaults=True):
         harness = {"harness": self.harness} if self.harness else {}
         return Remedy(operation="session.start", parameters={"agent": self.address, **harness})
 
-    def obstacle(self, waking: bool) -> str:
+    def find_obstacle(self, waking: bool) -> str:
         """Return why it cannot be reached, or an empty text. A plain message can wait until it is read."""
         if self.lifecycle is Lifecycle.RETIRED:
             return "it is retired"
@@ -72,7 +72,7 @@ class Reach(Record, omit_defaults=True):
             return self.why_not or "it cannot be woken"
         return ""
 
-    def action(self, waking: bool) -> WakeAction:
+    def choose_action(self, waking: bool) -> WakeAction:
         """Return the action that reaches it; a person starts a manual agent that has no live session."""
         if not waking or self.person:
             return WakeAction.DELIVER
@@ -80,7 +80,7 @@ class Reach(Record, omit_defaults=True):
         return WakeAction.HOLD if manual else WakeAction.WAKE
 
 
-def reach_of(
+def build_reach(
     agent: Agent,
     address: str,
     endpoints: Sequence[Endpoint],
@@ -98,7 +98,7 @@ def reach_of(
         agent_id=agent.id,
         address=address,
         lifecycle=agent.lifecycle,
-        policy=wake_policy_of(agent, latest),
+        policy=get_wake_policy(agent, latest),
         live=bool(online),
         wakeable=wakeable,
         person=person,
@@ -114,7 +114,7 @@ def check_reach(reach: Reach) -> WakeAction:
     if reach.lifecycle is Lifecycle.RETIRED:
         gone = RetiredTarget(address=reach.address, agent_id=reach.agent_id, remedies=(reach.remedy,))
         raise Refused(gone)
-    obstacle = reach.obstacle(waking=True)
+    obstacle = reach.find_obstacle(waking=True)
     if obstacle:
         wish = {"to": reach.address, "body": PLACEHOLDER, "ifUnreachable": "queue"}
         look = Remedy(operation="show", parameters={"address": reach.address}, why="show its endpoints")
@@ -123,23 +123,23 @@ def check_reach(reach: Reach) -> WakeAction:
         away = TargetOffline(
             address=reach.address,
             last_seen=reach.last_seen,
-            reason=_silent_words(reach) or obstacle,
+            reason=_describe_silence(reach) or obstacle,
             unreachable=reach.unreachable,
             remedies=remedies,
         )
         raise Refused(away)
-    return reach.action(waking=True)
+    return reach.choose_action(waking=True)
 
 
-def _silent_words(reach: Reach) -> str:
+def _describe_silence(reach: Reach) -> str:
     """Return the reason shown for an agent whose endpoint does not respond."""
-    return "its session does not answer; it may come back by itself" if reach.unreachable else ""
+    return "its session does not respond; it may reconnect by itself" if reach.unreachable else ""
 
 
 def is_kept_warm(reach: Reach) -> bool:
     """Whether to start a session although no work is waiting."""
     cold = not reach.live and not reach.person
-    return reach.policy is WakePolicy.KEEP_WARM and cold and not reach.obstacle(waking=True)
+    return reach.policy is WakePolicy.KEEP_WARM and cold and not reach.find_obstacle(waking=True)
 
 
 # -- the decision ------------------------------------------------------------------------------------
@@ -265,29 +265,31 @@ def decide_wake(
     occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing = Routing()
 ) -> WakeDecision:
     """Choose the agent to wake, notify or hold for the operator, if any. `reaches` is by agent id."""
-    silence = _silence(occasion)
+    silence = _find_silence_rule(occasion)
     considered: list[Considered] = []
-    for role, party in _candidates(occasion, reaches, routing):
-        considered.append(_consider(role, party, occasion, reaches.get(party.agent_id), silence))
+    for role, party in _list_candidates(occasion, reaches, routing):
+        considered.append(_consider_candidate(role, party, occasion, reaches.get(party.agent_id), silence))
         if not considered[-1].why_not:
             break
     known = dict.fromkeys(one.party.agent_id for one in considered)
     looked_at = tuple(reaches[agent_id] for agent_id in known if agent_id in reaches)
-    return _decision(considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing))
+    return _build_decision(
+        considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing)
+    )
 
 
 def may_suggest(facts: WakeFacts) -> bool:
-    """Whether to ask a router: the rules found nobody, and its suggestion would be used."""
+    """Whether to ask a router: the rules found no agent, and its suggestion would be used."""
     occasion = facts.occasion
-    if _silence(occasion):
+    if _find_silence_rule(occasion):
         return False
     decision = decide_wake(occasion, {reach.agent_id: reach for reach in facts.reaches}, facts.routing)
     asked = msgspec.structs.replace(occasion, suggestion=occasion.sender)
     found = decision.holder is not None or decision.instead_of is not None
-    return not found and bool(_suggested(asked, facts.routing))
+    return not found and bool(_list_suggested(asked, facts.routing))
 
 
-def budgeted(
+def apply_wake_budget(
     decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
 ) -> WakeDecision:
     """Return the decision, or hold it for the operator when agents have used up the conversation's wakes."""
@@ -303,17 +305,21 @@ def budgeted(
     return decision
 
 
-def _candidates(
+def _list_candidates(
     occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing
 ) -> list[tuple[Role, Party]]:
-    found = [*_explicit(occasion), *_responsible(occasion, reaches), *_suggested(occasion, routing)]
+    found = [
+        *_list_explicit(occasion),
+        *_list_responsible(occasion, reaches),
+        *_list_suggested(occasion, routing),
+    ]
     first: dict[Party, Role] = {}
     for role, party in found:
         first.setdefault(party, role)
     return [(role, party) for party, role in first.items()]
 
 
-def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
+def _list_explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
     """Return structured targets, else the leading mention; soft mentions where the channel allows them."""
     named = [(Role.TARGET, party) for party in occasion.targets]
     if not named and occasion.leading is not None:
@@ -324,7 +330,7 @@ def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
     return named + [(Role.SOFT_MENTION, party) for party in occasion.soft]
 
 
-def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple[Role, Party]]:
+def _list_responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple[Role, Party]]:
     """Return the next-move owner, then the owners to notify if that agent cannot act."""
     duty, place = occasion.duty, occasion.place
     holders: list[tuple[Role, str | None]] = []
@@ -335,24 +341,24 @@ def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple
         holders = [next_move, (Role.OWNER, duty.owner_id), *holders]
         if duty.settled:
             holders = []
-        elif duty.waiting and not _is_lost(duty.next_move_owner_id, occasion, reaches):
+        elif duty.waiting and not _is_unreachable(duty.next_move_owner_id, occasion, reaches):
             holders = [next_move]
     return [(role, Party(agent_id=agent_id)) for role, agent_id in holders if agent_id]
 
 
-def _is_lost(agent_id: str | None, occasion: Occasion, reaches: Mapping[str, Reach]) -> bool:
+def _is_unreachable(agent_id: str | None, occasion: Occasion, reaches: Mapping[str, Reach]) -> bool:
     """Whether an agent other than the sender owns the next move and cannot be reached."""
     if agent_id is None or _is_sender(Party(agent_id=agent_id), occasion):
         return False
     reach = reaches.get(agent_id)
-    return reach is None or bool(reach.obstacle(_is_waking(occasion)))
+    return reach is None or bool(reach.find_obstacle(_is_waking(occasion)))
 
 
 def _is_sender(party: Party, occasion: Occasion) -> bool:
     return occasion.sender.is_same(party) and not occasion.follow_up
 
 
-def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]:
+def _list_suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]:
     """Return the router's suggestion: last, only in a channel of several agents, and only when enabled."""
     duty, place, party = occasion.duty, occasion.place, occasion.suggestion
     if party is None or place is None or not routing.model_assisted or not _is_waking(occasion):
@@ -362,15 +368,15 @@ def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]
     return [(Role.SUGGESTION, party)] if several and not decided else []
 
 
-def _silence(occasion: Occasion) -> str:
-    """Return the rule that wakes nobody, if one applies. Asks, questions and work always have a holder."""
+def _find_silence_rule(occasion: Occasion) -> str:
+    """Return the rule that wakes no agent, if one applies. Asks, questions and work always have a holder."""
     if occasion.kind in (MessageKind.STATUS, MessageKind.FINAL):
-        return f"{occasion.kind} wakes nobody"
+        return f"a {occasion.kind} message wakes no agent"
     if occasion.place is None or occasion.cause not in (Cause.SEND, Cause.WAKE):
         return ""
     if occasion.place.kind is ConversationKind.BROADCAST:
-        return "a broadcast wakes nobody"
-    return "a quiet conversation wakes nobody" if occasion.place.quiet else ""
+        return "a broadcast wakes no agent"
+    return "a quiet conversation wakes no agent" if occasion.place.quiet else ""
 
 
 def _is_waking(occasion: Occasion, role: Role | None = None) -> bool:
@@ -382,49 +388,51 @@ def _is_waking(occasion: Occasion, role: Role | None = None) -> bool:
     return role in (Role.MENTION, Role.SOFT_MENTION)
 
 
-def _consider(role: Role, party: Party, occasion: Occasion, reach: Reach | None, silence: str) -> Considered:
+def _consider_candidate(
+    role: Role, party: Party, occasion: Occasion, reach: Reach | None, silence: str
+) -> Considered:
     why_not = silence or ("it is the sender" if _is_sender(party, occasion) else "")
     if why_not:
         return Considered(role=role, party=party, why_not=why_not)
     waking = _is_waking(occasion, role)
-    obstacle = "nothing is known of it" if reach is None else reach.obstacle(waking)
+    obstacle = "it is not a known agent" if reach is None else reach.find_obstacle(waking)
     return Considered(role=role, party=party, why_not=obstacle, unreachable=bool(obstacle))
 
 
-def _decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) -> WakeDecision:
+def _build_decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) -> WakeDecision:
     reaches = {reach.agent_id: reach for reach in facts.reaches}
     missed = next((one for one in considered if one.unreachable), None)
     chosen = next((one for one in considered if not one.why_not), None)
-    action, rule, remedies = WakeAction.NOBODY, silence or "nobody else owes anything", ()
+    action, rule, remedies = WakeAction.NOBODY, silence or "no other agent owns the next move", ()
     if missed is not None and chosen is None:
         lost = reaches.get(missed.party.agent_id)
-        rule, remedies = "nobody can be reached", (lost.remedy,) if lost else ()
+        rule, remedies = "no agent can be reached", (lost.remedy,) if lost else ()
     if chosen is not None:
         reach = reaches[chosen.party.agent_id]
-        action, rule = reach.action(_is_waking(facts.occasion, chosen.role)), chosen.role
+        action, rule = reach.choose_action(_is_waking(facts.occasion, chosen.role)), chosen.role
         remedies = (reach.remedy,) if action is WakeAction.HOLD else ()
     return WakeDecision(
         action=action,
         rule=rule,
         holder=chosen.party if chosen else None,
         instead_of=missed.party if missed else None,
-        reason=_reason(missed, reaches) if missed else "",
+        reason=_build_reason(missed, reaches) if missed else "",
         considered=tuple(considered),
         remedies=remedies,
         facts=facts,
     )
 
 
-def _reason(missed: Considered, reaches: Mapping[str, Reach]) -> str:
+def _build_reason(missed: Considered, reaches: Mapping[str, Reach]) -> str:
     reach = reaches.get(missed.party.agent_id)
     name = reach.address if reach else missed.party.agent_id
     return f"{missed.role} {name}: {missed.why_not}"
 
 
-_BUDGET = code_of(WakeBudget)
+_BUDGET = get_code(WakeBudget)
 
 
-def in_words(wake: WakeFact) -> str:
+def describe_decision(wake: WakeFact) -> str:
     """Return a decision in one line: action, agent, rule, and the agents passed over."""
     session = f" in {wake.session_id}" if wake.session_id else ""
     whom = f" {wake.agent_id}{session}" if wake.agent_id else ""
@@ -433,7 +441,7 @@ def in_words(wake: WakeFact) -> str:
     return f"{wake.action}{whom} ({wake.rule}){instead}{passed}"
 
 
-def differs(stored: WakeFact) -> str:
+def compare_decision(stored: WakeFact) -> str:
     """Return what today's policy decides from a stored decision's facts; empty if it is the same."""
     try:
         facts = decode(stored.facts, WakeFacts)
@@ -444,5 +452,11 @@ def differs(stored: WakeFact) -> str:
     if stored.rule == _BUDGET and today.action == WakeAction.WAKE:
         # Earlier wakes are not in the facts: without the budget, a held decision is a wake.
         today = replace(today, action=WakeAction.HOLD, rule=_BUDGET)
-    words = in_words(today)
-    return "" if words == in_words(stored) else words
+    return "" if _get_outcome(today) == _get_outcome(stored) else describe_decision(today)
+
+
+def _get_outcome(wake: WakeFact) -> tuple[Any, ...]:
+    """Return the parts that make two decisions equal, without their sentences, which may be reworded."""
+    rule = wake.rule if wake.agent_id else ""
+    passed_over = tuple((one.agent_id, one.session_id, one.role) for one in wake.passed_over)
+    return wake.action, wake.agent_id, wake.session_id, rule, wake.instead_of, passed_over

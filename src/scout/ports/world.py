@@ -62,11 +62,11 @@ class Places(Protocol):
     """The directories of this machine, as far as names depend on them."""
 
     def locate(self, directory: str, base: str | None = None) -> Surroundings:
-        """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
+        """Describe a directory; a relative one is resolved from `base`. Refused if it does not exist."""
         ...
 
     def real_path(self, directory: str, base: str | None = None) -> str:
-        """The directory without links, whatever project it is in. Refused when it is not there."""
+        """Return the real path of a directory. Refused if it does not exist."""
         ...
 
     def find_work_tree(self, path: str, base: str | None = None) -> WorkTreePath:
@@ -95,7 +95,7 @@ class SessionFolders(Protocol):
         ...
 
     def remove(self, folder: StoredFolder) -> None:
-        """Remove a folder for good; later readers are told that it was removed."""
+        """Remove a folder permanently. Later readers see that it was removed."""
         ...
 
 

@@ -7,7 +7,7 @@ from scout.model.alias import Alias
 from scout.model.card import Card
 from scout.model.grant import Action, Grant
 from scout.model.token import Token, TokenKind
-from scout.protocol.parameters import Address, Cursor, Limit, Revision, Seconds, Words, says
+from scout.protocol.parameters import Address, Cursor, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -26,8 +26,8 @@ class SetAlias(Write[AliasView]):
     words: ClassVar[tuple[str, ...]] = ("name", "target")
     permission: ClassVar[str] = "the operator"
 
-    name: Annotated[Words, says("the alias")]
-    target: Annotated[Words, says("an address, optionally with harness, model and node, or a session")]
+    name: Annotated[Words, describe("the alias")]
+    target: Annotated[Words, describe("an address, optionally with harness, model and node, or a session")]
     revision: Revision = None
 
 
@@ -71,7 +71,7 @@ class RepairAlias(Write[AliasView]):
     permission: ClassVar[str] = "the operator"
 
     name: Words
-    target: Annotated[Words | None, says("the new target; default: the old one")] = None
+    target: Annotated[Words | None, describe("the new target; default: the old one")] = None
 
 
 class CreateCard(Write[Card]):
@@ -83,11 +83,13 @@ class CreateCard(Write[Card]):
     words: ClassVar[tuple[str, ...]] = ("agent",)
     permission: ClassVar[str] = "the agent itself, or callers who control it"
 
-    agent: Annotated[Words | None, says("the agent it reaches; default: you")] = None
-    name: Annotated[Words | None, says("the card's name")] = None
-    expires_in: Annotated[Seconds | None, says("expires after this many seconds")] = None
-    max_uses: Annotated[int | None, says("maximum number of uses; default 1 for agents")] = None
-    reply_to_session_id: Annotated[Words | None, says("the live session that receives the replies")] = None
+    agent: Annotated[Words | None, describe("the agent it reaches; default: you")] = None
+    name: Annotated[Words | None, describe("the card's name")] = None
+    expires_in: Annotated[Seconds | None, describe("expires after this many seconds")] = None
+    max_uses: Annotated[int | None, describe("maximum number of uses; default 1 for agents")] = None
+    reply_to_session_id: Annotated[Words | None, describe("the live session that receives the replies")] = (
+        None
+    )
 
 
 class ListCards(Request[Page[Card]]):
@@ -119,7 +121,7 @@ class RevokeCard(Write[Card]):
     permission: ClassVar[str] = "its creator, or the operator"
 
     card_id: Words
-    reason: Annotated[Words, says("why")] = "revoked"
+    reason: Annotated[Words, describe("why")] = "revoked"
 
 
 class TokenView(Token):
@@ -143,13 +145,13 @@ class CreateToken(Write[Minted]):
     status: ClassVar[int] = 201
     permission: ClassVar[str] = "the operator"
 
-    kind: Annotated[TokenKind, says("operator, agent, host, node, connector or guest")] = TokenKind.AGENT
-    agent: Annotated[Words | None, says("the agent that uses it")] = None
-    session_id: Annotated[Words | None, says("the only session it is valid for")] = None
+    kind: Annotated[TokenKind, describe("operator, agent, host, node, connector or guest")] = TokenKind.AGENT
+    agent: Annotated[Words | None, describe("the agent that uses it")] = None
+    session_id: Annotated[Words | None, describe("the only session it is valid for")] = None
     node: Words | None = None
     connector: Words | None = None
-    label: Annotated[Words, says("a note about its purpose")] = ""
-    expires_in: Annotated[Seconds | None, says("expires after this many seconds")] = None
+    label: Annotated[Words, describe("a note about its purpose")] = ""
+    expires_in: Annotated[Seconds | None, describe("expires after this many seconds")] = None
 
 
 class ListTokens(Request[Page[TokenView]]):
@@ -172,7 +174,7 @@ class RevokeToken(Write[TokenView]):
     permission: ClassVar[str] = "the operator, or the token itself"
 
     token_id: Words
-    reason: Annotated[Words, says("why")] = "revoked"
+    reason: Annotated[Words, describe("why")] = "revoked"
 
 
 class RotateToken(Write[Minted]):
@@ -195,15 +197,15 @@ class AddGrant(Write[Grant]):
     words: ClassVar[tuple[str, ...]] = ("action",)
     permission: ClassVar[str] = "the operator"
 
-    action: Annotated[Action, says("address, ask, spawn, read or control")]
-    agent: Annotated[Address | None, says("the agent that receives the right")] = None
-    holder: Annotated[Words | None, says("or all agents of this user")] = None
-    path: Annotated[Words | None, says("applies to this path and everything below it")] = None
-    channel: Annotated[Words | None, says("or to this channel")] = None
-    project: Annotated[Words | None, says("or this project")] = None
-    user: Annotated[Words | None, says("or to everything of this user")] = None
-    expires_in: Annotated[Seconds | None, says("expires after this many seconds")] = None
-    reason: Annotated[Words, says("why")] = ""
+    action: Annotated[Action, describe("address, ask, spawn, read or control")]
+    agent: Annotated[Address | None, describe("the agent that receives the right")] = None
+    holder: Annotated[Words | None, describe("or all agents of this user")] = None
+    path: Annotated[Words | None, describe("applies to this path and everything below it")] = None
+    channel: Annotated[Words | None, describe("or to this channel")] = None
+    project: Annotated[Words | None, describe("or this project")] = None
+    user: Annotated[Words | None, describe("or to everything of this user")] = None
+    expires_in: Annotated[Seconds | None, describe("expires after this many seconds")] = None
+    reason: Annotated[Words, describe("why")] = ""
 
 
 class ListGrants(Request[Page[Grant]]):
@@ -226,4 +228,4 @@ class RevokeGrant(Write[Grant]):
     permission: ClassVar[str] = "the operator"
 
     grant_id: Words
-    reason: Annotated[Words, says("why")] = "revoked"
+    reason: Annotated[Words, describe("why")] = "revoked"

@@ -13,7 +13,7 @@ from scout.model.events.event_types import AnyEvent
 from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.status import AgentStatus
-from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, says
+from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -98,19 +98,23 @@ class RegisterAgent(Write[Registered]):
     folder_field: ClassVar[str] = "project_root"
     settings_field: ClassVar[str] = "config"
 
-    definition_id: Annotated[Words, says("the agent's name, in lower case")]
-    workspace: Annotated[Words | None, says("work tree or branch")] = None
-    profile: Annotated[Words | None, says("persona")] = None
-    project_root: Annotated[Words | None, says("project directory; default: the current directory")] = None
-    tool_role: Annotated[ToolRole | None, says("tool set: tl, dev, worker or host")] = None
-    harness: Annotated[Words | None, says("the program that runs the agent")] = None
-    model: Annotated[Words | None, says("the model to use")] = None
-    wake_policy: Annotated[WakePolicy | None, says("manual, on_demand or keep_warm")] = None
-    permission_profile: Annotated[PermissionProfile | None, says("what the agent's program may do")] = None
+    definition_id: Annotated[Words, describe("the agent's name, in lower case")]
+    workspace: Annotated[Words | None, describe("work tree or branch")] = None
+    profile: Annotated[Words | None, describe("persona")] = None
+    project_root: Annotated[Words | None, describe("project directory; default: the current directory")] = (
+        None
+    )
+    tool_role: Annotated[ToolRole | None, describe("tool set: tl, dev, worker or host")] = None
+    harness: Annotated[Words | None, describe("the program that runs the agent")] = None
+    model: Annotated[Words | None, describe("the model to use")] = None
+    wake_policy: Annotated[WakePolicy | None, describe("manual, on_demand or keep_warm")] = None
+    permission_profile: Annotated[PermissionProfile | None, describe("what the agent's program may do")] = (
+        None
+    )
     command: Annotated[
-        tuple[Words, ...] | None, says("the program and its arguments, for the harness `command`")
+        tuple[Words, ...] | None, describe("the program and its arguments, for the harness `command`")
     ] = None
-    config: Annotated[dict[str, Any], says("additional agent settings")] = {}
+    config: Annotated[dict[str, Any], describe("additional agent settings")] = {}
 
 
 class Who(Request[Page[AgentView]]):
@@ -122,11 +126,11 @@ class Who(Request[Page[AgentView]]):
     permission: ClassVar[str] = "only what you may see"
     folder_field: ClassVar[str] = "project_root"
 
-    query: Annotated[Words | None, says("beginning of a name, or words of a description")] = None
-    project_root: Annotated[Words | None, says("only agents of this project")] = None
-    online: Annotated[bool, says("only agents that are online")] = False
-    retired: Annotated[bool, says("include retired agents")] = False
-    all: Annotated[bool, says("include people and Scout's own agents")] = False
+    query: Annotated[Words | None, describe("beginning of a name, or words of a description")] = None
+    project_root: Annotated[Words | None, describe("only agents of this project")] = None
+    online: Annotated[bool, describe("only agents that are online")] = False
+    retired: Annotated[bool, describe("include retired agents")] = False
+    all: Annotated[bool, describe("include people and Scout's own agents")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -154,9 +158,9 @@ class ConfigureAgent(Write[AgentDetail]):
     settings_field: ClassVar[str] = "config"
 
     address: Address
-    config: Annotated[dict[str, Any], says("the settings to change")] = {}
-    tool_role: Annotated[ToolRole | None, says("tl, dev, worker or host")] = None
-    working_dir: Annotated[Words | None, says("the folder its program runs in")] = None
+    config: Annotated[dict[str, Any], describe("the settings to change")] = {}
+    tool_role: Annotated[ToolRole | None, describe("tl, dev, worker or host")] = None
+    working_dir: Annotated[Words | None, describe("the folder its program runs in")] = None
     revision: Revision = None
 
 
@@ -169,7 +173,7 @@ class RetireAgent(Write[AgentDetail]):
     permission: ClassVar[str] = "callers who control the agent"
 
     address: Address
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
 
 
 class ReviveAgent(Write[AgentDetail]):
@@ -192,7 +196,7 @@ class ReadFeed(Request[Page[AnyEvent]]):
     permission: ClassVar[str] = "callers who may read it"
 
     address: Address
-    after: Annotated[int, says("only events after this sequence number")] = 0
+    after: Annotated[int, describe("only events after this sequence number")] = 0
     limit: Limit = None
 
 
@@ -227,7 +231,7 @@ class Resolve(Request[Resolved]):
     permission: ClassVar[str] = "only what you may see"
 
     address: Address
-    from_: Annotated[Words | None, says("resolve from this directory or agent; default: yours")] = (
+    from_: Annotated[Words | None, describe("resolve from this directory or agent; default: yours")] = (
         msgspec.field(name="from", default=None)
     )
 
@@ -245,8 +249,8 @@ class Parse(Request[Parsed]):
     route: ClassVar[str] = "POST /v1/parse"
     words: ClassVar[tuple[str, ...]] = ("texts",)
 
-    texts: Annotated[tuple[Words, ...], says("the texts to parse")]
-    mentions: Annotated[bool, says("list the mentions in each text instead")] = False
+    texts: Annotated[tuple[Words, ...], describe("the texts to parse")]
+    mentions: Annotated[bool, describe("list the mentions in each text instead")] = False
 
 
 class Moved(Record):
@@ -265,5 +269,5 @@ class MoveProject(Write[Moved]):
     permission: ClassVar[str] = "the operator"
     folder_field: ClassVar[str] = "new"
 
-    old: Annotated[Words, says("the old path")]
-    new: Annotated[Words, says("the new path")]
+    old: Annotated[Words, describe("the old path")]
+    new: Annotated[Words, describe("the new path")]

@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar
 from scout.base.time import Time
 from scout.model.allowance import Allowance
 from scout.protocol.attention import AttentionView
-from scout.protocol.parameters import Address, Cursor, Limit, Words, says
+from scout.protocol.parameters import Address, Cursor, Limit, Words, describe
 from scout.protocol.request import Page, Request, Write
 
-AllowanceId = Annotated[Words, says("the standing decision's id")]
+AllowanceId = Annotated[Words, describe("the standing decision's id")]
 
 
 class AllowanceView(Allowance):
@@ -29,14 +29,16 @@ class AddAllowance(Write[AllowanceView]):
     permission: ClassVar[str] = "a person"
     folder_field: ClassVar[str] = "project"
 
-    command: Annotated[Words | None, says("this exact command")] = None
-    tool: Annotated[Words | None, says("this tool, by the name its program uses")] = None
-    path: Annotated[Words | None, says("files that match this absolute pattern, such as /work/src/**")] = None
-    agent: Annotated[Address | None, says("for this agent")] = None
-    project: Annotated[Words | None, says("or this project")] = None
-    everywhere: Annotated[bool, says("or all your agents")] = False
-    until: Annotated[Time | None, says("expiry time; default: until revoked")] = None
-    reason: Annotated[Words, says("why")] = ""
+    command: Annotated[Words | None, describe("this exact command")] = None
+    tool: Annotated[Words | None, describe("this tool, by the name its program uses")] = None
+    path: Annotated[
+        Words | None, describe("files that match this absolute pattern, such as /work/src/**")
+    ] = None
+    agent: Annotated[Address | None, describe("for this agent")] = None
+    project: Annotated[Words | None, describe("or this project")] = None
+    everywhere: Annotated[bool, describe("or all your agents")] = False
+    until: Annotated[Time | None, describe("expiry time; default: until revoked")] = None
+    reason: Annotated[Words, describe("why")] = ""
 
 
 class ListAllowances(Request[Page[AllowanceView]]):
@@ -46,7 +48,7 @@ class ListAllowances(Request[Page[AllowanceView]]):
     route: ClassVar[str] = "GET /v1/allowances"
     permission: ClassVar[str] = "a person"
 
-    all: Annotated[bool, says("include revoked and expired ones")] = False
+    all: Annotated[bool, describe("include revoked and expired ones")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -71,4 +73,4 @@ class RevokeAllowance(Write[AllowanceView]):
     permission: ClassVar[str] = "a person"
 
     allowance_id: AllowanceId
-    reason: Annotated[Words, says("why")] = "revoked"
+    reason: Annotated[Words, describe("why")] = "revoked"

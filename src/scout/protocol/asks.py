@@ -7,7 +7,7 @@ from scout.base.refusal import Remedy
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import Flight, FlightState
 from scout.model.waiting import WaitingKind
-from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, says
+from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -28,37 +28,39 @@ class MakeAsk(Write[AskReceipt]):
     permission: ClassVar[str] = "callers who may ask the target"
     folder_field: ClassVar[str] = "project_path"
 
-    to: Annotated[Words | None, says("the recipient: any address, or a card's id")] = None
-    project_path: Annotated[Words | None, says("or a project directory; its agent is created if needed")] = (
-        None
-    )
-    target_session_id: Annotated[Words | None, says("or an exact session: continue there or fail")] = None
+    to: Annotated[Words | None, describe("the recipient: any address, or a card's id")] = None
+    project_path: Annotated[
+        Words | None, describe("or a project directory; its agent is created if needed")
+    ] = None
+    target_session_id: Annotated[Words | None, describe("or an exact session: continue there or fail")] = None
     body: Body
-    harness: Annotated[Words | None, says("only this harness")] = None
-    model: Annotated[Words | None, says("only this model")] = None
-    node: Annotated[Words | None, says("only this machine")] = None
-    session_policy: Annotated[SessionPolicy | None, says("new, reuse, existing or fork")] = None
-    isolated: Annotated[bool, says("use a dedicated session reachable only through a single-use card")] = (
-        False
-    )
-    conversation_id: Annotated[Words | None, says("post in this conversation instead of the direct one")] = (
+    harness: Annotated[Words | None, describe("only this harness")] = None
+    model: Annotated[Words | None, describe("only this model")] = None
+    node: Annotated[Words | None, describe("only this machine")] = None
+    session_policy: Annotated[SessionPolicy | None, describe("new, reuse, existing or fork")] = None
+    isolated: Annotated[
+        bool, describe("use a dedicated session reachable only through a single-use card")
+    ] = False
+    conversation_id: Annotated[
+        Words | None, describe("post in this conversation instead of the direct one")
+    ] = None
+    reply_to: Annotated[Words | None, describe("where the answer goes; default: you")] = None
+    reply_to_session_id: Annotated[Words | None, describe("your live session that receives the answer")] = (
         None
     )
-    reply_to: Annotated[Words | None, says("where the answer goes; default: you")] = None
-    reply_to_session_id: Annotated[Words | None, says("your live session that receives the answer")] = None
-    reply_mode: Annotated[ReplyMode, says("none, inline (you fetch it) or notify (sent to your inbox)")] = (
-        ReplyMode.INLINE
-    )
-    if_unreachable: Annotated[IfUnreachable, says("refuse, or queue for up to 24 hours")] = (
+    reply_mode: Annotated[
+        ReplyMode, describe("none, inline (you fetch it) or notify (sent to your inbox)")
+    ] = ReplyMode.INLINE
+    if_unreachable: Annotated[IfUnreachable, describe("refuse, or queue for up to 24 hours")] = (
         IfUnreachable.REFUSE
     )
-    within: Annotated[Words | None, says("the flight you are working on")] = None
-    work_item_id: Annotated[Words | None, says("the work item it belongs to")] = None
-    work_item: Annotated[Words | None, says("or the title of a new one, owned by the target")] = None
+    within: Annotated[Words | None, describe("the flight you are working on")] = None
+    work_item_id: Annotated[Words | None, describe("the work item it belongs to")] = None
+    work_item: Annotated[Words | None, describe("or the title of a new one, owned by the target")] = None
     attachments: Annotated[
-        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; maximum 32")
+        tuple[Words, ...], describe("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
-    wait: Annotated[Seconds, says("wait up to this many seconds for the result, maximum 60")] = 0
+    wait: Annotated[Seconds, describe("wait up to this many seconds for the result, maximum 60")] = 0
 
 
 class FlightView(Flight):
@@ -91,7 +93,7 @@ class GetAsk(Request[AskView]):
     ask_id: Words
 
 
-FlightId = Annotated[Words, says("a flight's or ask's id")]
+FlightId = Annotated[Words, describe("a flight's or ask's id")]
 
 
 class ListFlights(Request[Page[FlightView]]):
@@ -101,9 +103,9 @@ class ListFlights(Request[Page[FlightView]]):
     route: ClassVar[str] = "GET /v1/flights"
     permission: ClassVar[str] = "only what you may read"
 
-    agent: Annotated[Words | None, says("only flights to this agent")] = None
-    mine: Annotated[bool, says("only flights you asked for")] = False
-    open: Annotated[bool, says("only unfinished flights")] = False
+    agent: Annotated[Words | None, describe("only flights to this agent")] = None
+    mine: Annotated[bool, describe("only flights you asked for")] = False
+    open: Annotated[bool, describe("only unfinished flights")] = False
     state: FlightState | None = None
     cursor: Cursor = None
     limit: Limit = None
@@ -119,9 +121,9 @@ class GetFlight(Request[FlightView]):
 
     flight_id: FlightId
     wait: Annotated[
-        Seconds, says("wait up to this many seconds for its end or its question to you, maximum 60")
+        Seconds, describe("wait up to this many seconds for its end or its question to you, maximum 60")
     ] = 0
-    seen: Annotated[int | None, says("return as soon as the revision differs from this")] = None
+    seen: Annotated[int | None, describe("return as soon as the revision differs from this")] = None
 
 
 class StartFlight(Write[FlightView]):
@@ -145,9 +147,9 @@ class BlockFlight(Write[FlightView]):
     permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
-    on: Annotated[WaitingKind, says("what kind of thing it waits for")]
-    ref: Annotated[Words | None, says("what it waits for: an agent's address or a record's id")] = None
-    reason: Annotated[Words, says("why")] = ""
+    on: Annotated[WaitingKind, describe("what kind of thing it waits for")]
+    ref: Annotated[Words | None, describe("what it waits for: an agent's address or a record's id")] = None
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -172,7 +174,7 @@ class CompleteFlight(Write[FlightView]):
     permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
-    output: Annotated[str, says("the answer")]
+    output: Annotated[str, describe("the answer")]
     revision: Revision = None
 
 
@@ -185,8 +187,8 @@ class FailFlight(Write[FlightView]):
     permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
-    reason: Annotated[Words, says("why")]
-    code: Annotated[Words, says("the kind of failure, as one word")] = "failed"
+    reason: Annotated[Words, describe("why")]
+    code: Annotated[Words, describe("the kind of failure, as one word")] = "failed"
     revision: Revision = None
 
 
@@ -199,7 +201,7 @@ class CancelFlight(Write[FlightView]):
     permission: ClassVar[str] = "the asker, the target, or callers who control it"
 
     flight_id: FlightId
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 

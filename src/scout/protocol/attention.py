@@ -6,24 +6,24 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.allowance import AllowanceScope
 from scout.model.attention import Attention, AttentionKind, AttentionMove, Risk
-from scout.protocol.parameters import Address, Body, Cursor, Key, Limit, Revision, Seconds, Words, says
+from scout.protocol.parameters import Address, Body, Cursor, Key, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Request, Write
 
-AttentionId = Annotated[Words, says("the item's id")]
+AttentionId = Annotated[Words, describe("the item's id")]
 _RETURN: dict[str, str] = {"flightId": "flight", "workItemId": "work", "expiresIn": "expires-in"}
-Wait = Annotated[Seconds, says("wait up to this many seconds for the decision, maximum 60")]
-ExpiresIn = Annotated[Seconds | None, says("expires after this many seconds")]
-Dedupe = Annotated[Key | None, says("deduplication key: raising it again updates the open item")]
-FlightOf = Annotated[Words | None, says("the flight it blocks; default: the one you work on")]
-WorkOf = Annotated[Words | None, says("the work item it blocks")]
+Wait = Annotated[Seconds, describe("wait up to this many seconds for the decision, maximum 60")]
+ExpiresIn = Annotated[Seconds | None, describe("expires after this many seconds")]
+Dedupe = Annotated[Key | None, describe("deduplication key: raising it again updates the open item")]
+FlightOf = Annotated[Words | None, describe("the flight it blocks; default: the one you work on")]
+WorkOf = Annotated[Words | None, describe("the work item it blocks")]
 
 
 _STANDING: dict[str, str] = {"scope": "for", "anyUse": "any-use"}
-Always = Annotated[bool, says("allow the same from now on without asking")]
-For = Annotated[AllowanceScope | None, says("scope: agent, project or everywhere; default agent")]
-Until = Annotated[Time | None, says("expiry time; default: until revoked")]
-AnyUse = Annotated[bool, says("allow any use of the tool, not only this one")]
-PathPattern = Annotated[Words | None, says("allow the tool on files that match this absolute pattern")]
+Always = Annotated[bool, describe("allow the same from now on without asking")]
+For = Annotated[AllowanceScope | None, describe("scope: agent, project or everywhere; default agent")]
+Until = Annotated[Time | None, describe("expiry time; default: until revoked")]
+AnyUse = Annotated[bool, describe("allow any use of the tool, not only this one")]
+PathPattern = Annotated[Words | None, describe("allow the tool on files that match this absolute pattern")]
 
 
 class AttentionView(Attention):
@@ -58,11 +58,11 @@ class ListAttention(Request[AttentionPage]):
     route: ClassVar[str] = "GET /v1/attention"
     permission: ClassVar[str] = "people: their own items; agents: items they raised"
 
-    all: Annotated[bool, says("include closed items")] = False
-    kind: Annotated[AttentionKind | None, says("only this kind")] = None
-    agent: Annotated[Address | None, says("only this agent")] = None
-    flight: Annotated[Words | None, says("only this flight")] = None
-    raised: Annotated[bool, says("items you raised, instead of items for you")] = False
+    all: Annotated[bool, describe("include closed items")] = False
+    kind: Annotated[AttentionKind | None, describe("only this kind")] = None
+    agent: Annotated[Address | None, describe("only this agent")] = None
+    flight: Annotated[Words | None, describe("only this flight")] = None
+    raised: Annotated[bool, describe("items you raised, instead of items for you")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -76,7 +76,7 @@ class GetAttention(Request[AttentionView]):
     permission: ClassVar[str] = "the person it is for, or the agent that raised it"
 
     attention_id: AttentionId
-    wait: Annotated[Seconds, says("wait up to this many seconds for a decision, maximum 60")] = 0
+    wait: Annotated[Seconds, describe("wait up to this many seconds for a decision, maximum 60")] = 0
 
 
 class RaiseAttention(Write[AttentionView]):
@@ -89,12 +89,12 @@ class RaiseAttention(Write[AttentionView]):
     flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option", "defaultAction": "default"}
     permission: ClassVar[str] = "any agent, for its own user"
 
-    title: Annotated[Words, says("a one-line summary")]
-    kind: Annotated[AttentionKind, says("the kind of item")] = AttentionKind.APPROVAL
-    body: Annotated[str, says("details")] = ""
-    risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
-    options: Annotated[tuple[Words, ...], says("an answer to choose from")] = ()
-    default_action: Annotated[Words | None, says("what you do if nobody answers")] = None
+    title: Annotated[Words, describe("a one-line summary")]
+    kind: Annotated[AttentionKind, describe("the kind of item")] = AttentionKind.APPROVAL
+    body: Annotated[str, describe("details")] = ""
+    risk: Annotated[Risk, describe("low, medium or high")] = Risk.LOW
+    options: Annotated[tuple[Words, ...], describe("an answer to choose from")] = ()
+    default_action: Annotated[Words | None, describe("what you do without an answer")] = None
     flight_id: FlightOf = None
     work_item_id: WorkOf = None
     expires_in: ExpiresIn = None
@@ -113,8 +113,8 @@ class Need(Write[AttentionView]):
     permission: ClassVar[str] = "any agent, for its own user"
 
     question: Body
-    options: Annotated[tuple[Words, ...], says("a suggested answer; other answers are allowed")] = ()
-    risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
+    options: Annotated[tuple[Words, ...], describe("a suggested answer; other answers are allowed")] = ()
+    risk: Annotated[Risk, describe("low, medium or high")] = Risk.LOW
     flight_id: FlightOf = None
     work_item_id: WorkOf = None
     expires_in: ExpiresIn = None
@@ -133,9 +133,9 @@ class Consult(Write[AttentionView]):
     permission: ClassVar[str] = "any agent, for its own user"
 
     question: Body
-    default_action: Annotated[Words, says("what you do if nobody answers")]
-    options: Annotated[tuple[Words, ...], says("an answer to choose from")] = ()
-    risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
+    default_action: Annotated[Words, describe("what you do without an answer")]
+    options: Annotated[tuple[Words, ...], describe("an answer to choose from")] = ()
+    risk: Annotated[Risk, describe("low, medium or high")] = Risk.LOW
     flight_id: FlightOf = None
     work_item_id: WorkOf = None
     expires_in: ExpiresIn = None
@@ -168,8 +168,8 @@ class AnswerAttention(Write[AttentionView]):
     permission: ClassVar[str] = "its user, never the agent that raised it"
 
     attention_id: AttentionId
-    answer: Annotated[str, says("the answer, or one of the options")]
-    reason: Annotated[Words, says("why")] = ""
+    answer: Annotated[str, describe("the answer, or one of the options")]
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -178,7 +178,7 @@ class _Decide(Write[AttentionView]):
     words: ClassVar[tuple[str, ...]] = ("attentionId", "reason")
 
     attention_id: AttentionId
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -235,12 +235,12 @@ class DecideAttention(Write[DecidedItems]):
     flags: ClassVar[dict[str, str]] = {**_STANDING, "attentionIds": "id"}
     permission: ClassVar[str] = "their user, never the agent that raised them"
 
-    move: Annotated[AttentionMove, says("approve, deny, answer or dismiss")]
-    attention_ids: Annotated[tuple[Words, ...], says("an item's id; repeatable")] = ()
-    agent: Annotated[Address | None, says("all open items of this agent")] = None
-    flight: Annotated[Words | None, says("all open items of this flight")] = None
-    answer: Annotated[str | None, says("the text of an answer")] = None
-    reason: Annotated[Words, says("why")] = ""
+    move: Annotated[AttentionMove, describe("approve, deny, answer or dismiss")]
+    attention_ids: Annotated[tuple[Words, ...], describe("an item's id; repeatable")] = ()
+    agent: Annotated[Address | None, describe("all open items of this agent")] = None
+    flight: Annotated[Words | None, describe("all open items of this flight")] = None
+    answer: Annotated[str | None, describe("the text of an answer")] = None
+    reason: Annotated[Words, describe("why")] = ""
     always: Always = False
     scope: For = None
     until: Until = None

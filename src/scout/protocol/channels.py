@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from scout.model.conversation import Conversation, Member, SoftMentions
-from scout.protocol.parameters import Cursor, Limit, Words, says
+from scout.protocol.parameters import Cursor, Limit, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -60,7 +60,7 @@ class MarkRead(Write[ConversationView]):
     permission: ClassVar[str] = "members"
 
     conversation_id: Words
-    message_id: Annotated[Words | None, says("up to this message; default: the newest")] = None
+    message_id: Annotated[Words | None, describe("up to this message; default: the newest")] = None
 
 
 class ChannelView(ConversationView):
@@ -77,14 +77,18 @@ class CreateChannel(Write[ChannelView]):
     flags: ClassVar[dict[str, str]] = {"members": "member"}
     permission: ClassVar[str] = "the operator and all agents"
 
-    name: Annotated[Words, says("the channel's name, in lower case")]
-    members: Annotated[tuple[Words, ...], says("member addresses")] = ()
-    master: Annotated[Words | None, says("the member responsible for messages nobody else owns")] = None
-    soft_mentions: Annotated[SoftMentions, says("what a mention inside a message does")] = SoftMentions.RECORD
-    quiet: Annotated[bool, says("messages here wake nobody")] = False
+    name: Annotated[Words, describe("the channel's name, in lower case")]
+    members: Annotated[tuple[Words, ...], describe("member addresses")] = ()
+    master: Annotated[Words | None, describe("the member responsible for messages without another owner")] = (
+        None
+    )
+    soft_mentions: Annotated[SoftMentions, describe("what a mention inside a message does")] = (
+        SoftMentions.RECORD
+    )
+    quiet: Annotated[bool, describe("messages here wake no agent")] = False
 
 
-Channel = Annotated[Words, says("the channel's name or id")]
+Channel = Annotated[Words, describe("the channel's name or id")]
 
 
 class ListChannels(Request[Page[ChannelView]]):
@@ -94,7 +98,7 @@ class ListChannels(Request[Page[ChannelView]]):
     route: ClassVar[str] = "GET /v1/channels"
     permission: ClassVar[str] = "only what you may see"
 
-    joined: Annotated[bool, says("only channels you are a member of")] = False
+    joined: Annotated[bool, describe("only channels you are a member of")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -120,7 +124,7 @@ class JoinChannel(Write[ChannelView]):
     permission: ClassVar[str] = "agents of the channel's user"
 
     name: Channel
-    members: Annotated[tuple[Words, ...], says("the members; default: you")] = ()
+    members: Annotated[tuple[Words, ...], describe("the members; default: you")] = ()
 
 
 class LeaveChannel(Write[ChannelView]):
@@ -133,7 +137,7 @@ class LeaveChannel(Write[ChannelView]):
     permission: ClassVar[str] = "yourself; others: the channel's creator, or callers who control them"
 
     name: Channel
-    members: Annotated[tuple[Words, ...], says("the members; default: you")] = ()
+    members: Annotated[tuple[Words, ...], describe("the members; default: you")] = ()
 
 
 class ChannelPolicy(Write[ChannelView]):
@@ -145,10 +149,12 @@ class ChannelPolicy(Write[ChannelView]):
     permission: ClassVar[str] = "its creator, or the operator"
 
     name: Channel
-    master: Annotated[Words | None, says("the member responsible for messages nobody else owns")] = None
-    no_master: Annotated[bool, says("remove the master")] = False
-    soft_mentions: Annotated[SoftMentions | None, says("what a mention inside a message does")] = None
-    quiet: Annotated[bool | None, says("messages here wake nobody")] = None
+    master: Annotated[Words | None, describe("the member responsible for messages without another owner")] = (
+        None
+    )
+    no_master: Annotated[bool, describe("remove the master")] = False
+    soft_mentions: Annotated[SoftMentions | None, describe("what a mention inside a message does")] = None
+    quiet: Annotated[bool | None, describe("messages here wake no agent")] = None
 
 
 class ArchiveChannel(Write[ChannelView]):

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Remedy
 from scout.identity.address import fold
 from scout.identity.problem import ReservedName
@@ -49,7 +49,7 @@ _LISTS = {
 }
 
 
-def remedies_of(problem: Diagnostic) -> tuple[Remedy, ...]:
+def list_remedies(problem: Diagnostic) -> tuple[Remedy, ...]:
     """Return the remedies to show. A refusal without its own still names a next call."""
     if problem.remedies:
         return problem.remedies
@@ -60,7 +60,7 @@ def remedies_of(problem: Diagnostic) -> tuple[Remedy, ...]:
 
 def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     """Return the refusal with remedies that repeat the caller's request, without incomplete ones."""
-    own = parameters_of(request)
+    own = list_parameters(request)
     if isinstance(problem, ReservedName):
         return _rename(request.operation, own, problem)
     attached = _attach_body(request.operation, own) if isinstance(problem, TooLarge) else ()
@@ -73,7 +73,7 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     whole: dict[str, Remedy] = {}
     for one in corrected:
         if PLACEHOLDER not in one.parameters.values():
-            whole.setdefault(_key(one), one)
+            whole.setdefault(_build_key(one), one)
     return replace(problem, remedies=tuple(whole.values()))
 
 
@@ -183,7 +183,7 @@ def _respell_setting(request: Request[Any], own: dict[str, Any], problem: Diagno
 def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagnostic:
     """Return the refusal with the caller's request under the free name it offers last."""
     offer = problem.remedies[-1]
-    free = str(_proposed_address(offer)).removeprefix("@")
+    free = str(_find_proposed_address(offer)).removeprefix("@")
     for key, value in own.items():
         if isinstance(value, str) and fold(value) == problem.word:
             other: Any = free
@@ -201,13 +201,13 @@ def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagn
     return problem
 
 
-def _key(remedy: Remedy) -> str:
+def _build_key(remedy: Remedy) -> str:
     return repr((remedy.operation, sorted(remedy.parameters.items())))
 
 
-def parameters_of(request: Request[Any]) -> dict[str, Any]:
+def list_parameters(request: Request[Any]) -> dict[str, Any]:
     """Return the caller's parameters by wire name, without defaults."""
-    said: dict[str, Any] = plain(request)
+    said: dict[str, Any] = to_plain(request)
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(type(request))}
     return {
         name: value
@@ -219,10 +219,10 @@ def parameters_of(request: Request[Any]) -> dict[str, Any]:
 def _correct(operation: str, own: dict[str, Any], refused: str, remedy: Remedy) -> Remedy:
     if remedy.operation == operation and remedy.parameters:
         return replace(remedy, parameters=_merge(own, remedy.parameters))
-    address, field = _proposed_address(remedy), _field_with(own, refused)
+    address, field = _find_proposed_address(remedy), _find_field(own, refused)
     if address and field:
         return replace(remedy, operation=operation, parameters=_substitute(own, field, refused, address))
-    return replace(remedy, parameters=_with_body(remedy.parameters, own))
+    return replace(remedy, parameters=_fill_body(remedy.parameters, own))
 
 
 def _merge(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -232,16 +232,16 @@ def _merge(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         return {**own, **options}
     replaced = _TARGETS if given.keys() & _TARGETS else frozenset[str]()
     kept = {name: value for name, value in own.items() if name not in replaced}
-    return _with_body({**kept, **given}, own)
+    return _fill_body({**kept, **given}, own)
 
 
-def _with_body(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _fill_body(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with the caller's text where a remedy needs one."""
     blank = [name for name in _TEXTS if given.get(name) == PLACEHOLDER and "body" in own]
     return {**given, **dict.fromkeys(blank, own.get("body"))}
 
 
-def _proposed_address(remedy: Remedy) -> str | None:
+def _find_proposed_address(remedy: Remedy) -> str | None:
     """Return the address with which a remedy replaces the refused one."""
     match remedy.parameters:
         case {"address": str(address)} if remedy.operation == "resolve":
@@ -254,12 +254,12 @@ def _proposed_address(remedy: Remedy) -> str | None:
             return None
 
 
-def _field_with(own: dict[str, Any], refused: str) -> str | None:
+def _find_field(own: dict[str, Any], refused: str) -> str | None:
     """Return the field that holds the refused text: whole, in a list, or as a body's first word."""
-    return next((name for name, value in own.items() if refused and _holds(value, refused)), None)
+    return next((name for name, value in own.items() if refused and _contains_text(value, refused)), None)
 
 
-def _holds(value: object, refused: str) -> bool:
+def _contains_text(value: object, refused: str) -> bool:
     if isinstance(value, list | tuple):
         return refused in cast(list[object], value)
     return isinstance(value, str) and (value[:200] == refused or value.split(None, 1)[:1] == [refused])

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from scout.model.agent import PermissionProfile, WakePolicy
 from scout.model.endpoint import Endpoint, EndpointState, Transport
-from scout.protocol.parameters import Revision, Words, says
+from scout.protocol.parameters import Revision, Words, describe
 from scout.protocol.request import Request, Write
 
 
@@ -16,7 +16,7 @@ class RegisterEndpoint(Write[Endpoint]):
     status: ClassVar[int] = 201
     permission: ClassVar[str] = "the agent itself, or callers who control it"
 
-    agent_id: Annotated[Words | None, says("the agent; default: you")] = None
+    agent_id: Annotated[Words | None, describe("the agent; default: you")] = None
     harness: Words | None = None
     model: Words | None = None
     node: Words | None = None
@@ -55,7 +55,7 @@ class UpdateEndpoint(Write[Endpoint]):
     session_id: Words | None = None
     wake_policy: WakePolicy | None = None
     permission_profile: PermissionProfile | None = None
-    reason: Annotated[Words, says("why the endpoint failed or was lost")] = ""
+    reason: Annotated[Words, describe("why the endpoint failed or was lost")] = ""
     revision: Revision = None
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from scout.base.record import Record
 from scout.model.session import Session
-from scout.protocol.parameters import Words, says
+from scout.protocol.parameters import Words, describe
 from scout.protocol.request import Write
 
 
@@ -48,16 +48,16 @@ class Enrol(Write[Enrolled]):
     permission: ClassVar[str] = "a host"
     folder_field: ClassVar[str] = "cwd"
 
-    cwd: Annotated[Words, says("the session's directory")]
-    harness: Annotated[Words, says("the host program")]
-    native_session_id: Annotated[Words | None, says("the session's id in that program")] = None
-    parent_pid: Annotated[int | None, says("the program's process id")] = None
+    cwd: Annotated[Words, describe("the session's directory")]
+    harness: Annotated[Words, describe("the host program")]
+    native_session_id: Annotated[Words | None, describe("the session's id in that program")] = None
+    parent_pid: Annotated[int | None, describe("the program's process id")] = None
     parent_started: Annotated[
-        Words | None, says("when that process started, as the operating system reports it")
+        Words | None, describe("when that process started, as the operating system reports it")
     ] = None
-    window_pid: Annotated[int | None, says("the process id of its window, if different")] = None
-    window_started: Annotated[Words | None, says("when the window's process started")] = None
-    model: Annotated[Words | None, says("the model in use")] = None
+    window_pid: Annotated[int | None, describe("the process id of its window, if different")] = None
+    window_started: Annotated[Words | None, describe("when the window's process started")] = None
+    model: Annotated[Words | None, describe("the model in use")] = None
 
 
 class HookAnswer(Record):
@@ -80,10 +80,10 @@ class ReportHook(Write[HookAnswer]):
     words: ClassVar[tuple[str, ...]] = ("sessionId", "event")
     permission: ClassVar[str] = "the host that enrolled the session"
 
-    session_id: Annotated[Words, says("the session's id")]
-    event: Annotated[HookEvent, says("what happened")]
-    prompt: Annotated[str, says("prompt: its beginning")] = ""
-    last_text: Annotated[str, says("stop: the model's last text")] = ""
-    tool: Annotated[str, says("permission request: the tool")] = ""
-    arguments: Annotated[dict[str, Any], says("permission request: the tool's arguments")] = {}
-    expires_in: Annotated[float, says("permission request: seconds until the host asks elsewhere")] = 60
+    session_id: Annotated[Words, describe("the session's id")]
+    event: Annotated[HookEvent, describe("what happened")]
+    prompt: Annotated[str, describe("prompt: its beginning")] = ""
+    last_text: Annotated[str, describe("stop: the model's last text")] = ""
+    tool: Annotated[str, describe("permission request: the tool")] = ""
+    arguments: Annotated[dict[str, Any], describe("permission request: the tool's arguments")] = {}
+    expires_in: Annotated[float, describe("permission request: seconds until the host asks elsewhere")] = 60

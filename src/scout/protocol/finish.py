@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.policy.tree.finish import FinishChoice
-from scout.protocol.parameters import Address, Seconds, Words, says
+from scout.protocol.parameters import Address, Seconds, Words, describe
 from scout.protocol.request import Write
 
 _BELOW = "the operator, or an agent above the finished one"
@@ -82,18 +82,18 @@ class FinishAgent(Write[FinishReport]):
 
     address: Address
     merge: Annotated[
-        bool, says("merge its branch into its parent's, retire it, and remove its work tree")
+        bool, describe("merge its branch into its parent's, retire it, and remove its work tree")
     ] = False
-    keep: Annotated[bool, says("retire it; its work tree and branch stay")] = False
+    keep: Annotated[bool, describe("retire it; its work tree and branch stay")] = False
     discard: Annotated[
-        bool, says("retire it, remove its work tree and delete its branch, whatever they hold")
+        bool, describe("retire it, remove its work tree and delete its branch, whatever they hold")
     ] = False
-    reason: Annotated[Words, says("why; required to discard")] = ""
+    reason: Annotated[Words, describe("why; required to discard")] = ""
     resolver: Annotated[
-        Words | None, says("the agent that resolves conflicts; default: the finished one")
+        Words | None, describe("the agent that resolves conflicts; default: the finished one")
     ] = None
-    ask: Annotated[bool | None, says("send conflicts to the resolver; default: yes")] = None
-    wait: Annotated[Seconds, says("wait up to this many seconds for the end, maximum 60")] = 60
+    ask: Annotated[bool | None, describe("send conflicts to the resolver; default: yes")] = None
+    wait: Annotated[Seconds, describe("wait up to this many seconds for the end, maximum 60")] = 60
 
 
 class LeftAgent(Record):
@@ -127,11 +127,11 @@ class FinishDone(Write[FinishedTrees]):
     permission: ClassVar[str] = _BELOW
 
     address: Annotated[
-        Words | None, says("the agent to begin below; default: you, or the root agent here")
+        Words | None, describe("the agent to begin below; default: you, or the root agent here")
     ] = None
-    all_done: Annotated[bool, says("always true: the flag of the command")] = True
+    all_done: Annotated[bool, describe("always true: the flag of the command")] = True
     resolver: Annotated[
-        Words | None, says("the agent that resolves conflicts; default: the finished one")
+        Words | None, describe("the agent that resolves conflicts; default: the finished one")
     ] = None
-    ask: Annotated[bool | None, says("send conflicts to the resolver; default: yes")] = None
-    wait: Annotated[Seconds, says("wait up to this many seconds for the end, maximum 60")] = 60
+    ask: Annotated[bool | None, describe("send conflicts to the resolver; default: yes")] = None
+    wait: Annotated[Seconds, describe("wait up to this many seconds for the end, maximum 60")] = 60

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from scout.base.record import Record
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery, DeliveryState
-from scout.protocol.parameters import Cursor, Limit, Seconds, Words, says
+from scout.protocol.parameters import Cursor, Limit, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -44,7 +44,7 @@ class ListInbox(Request[Page[InboxItem]]):
     route: ClassVar[str] = "GET /v1/inbox"
     permission: ClassVar[str] = "only your own"
 
-    all: Annotated[bool, says("include items you already acknowledged")] = False
+    all: Annotated[bool, describe("include items you already acknowledged")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -63,7 +63,7 @@ class ClaimInbox(Write[Claimed]):
     permission: ClassVar[str] = "only your own"
 
     limit: Limit = None
-    wait: Annotated[Seconds, says("wait up to this many seconds for an item, maximum 60")] = 0
+    wait: Annotated[Seconds, describe("wait up to this many seconds for an item, maximum 60")] = 0
 
 
 class ReadTo(Record):
@@ -89,12 +89,14 @@ class AckInbox(Write[Settled]):
     flags: ClassVar[dict[str, str]] = {"conversationId": "conversation"}
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("delivery ids")] = ()
-    conversation_id: Annotated[Words | None, says("the conversation of an item without a delivery")] = None
-    seq: Annotated[int | None, says("the item's number there; everything up to it counts as read")] = None
+    delivery_ids: Annotated[tuple[Words, ...], describe("delivery ids")] = ()
+    conversation_id: Annotated[Words | None, describe("the conversation of an item without a delivery")] = (
+        None
+    )
+    seq: Annotated[int | None, describe("the item's number there; everything up to it counts as read")] = None
 
 
-def acknowledgements(items: Sequence[InboxItem]) -> list[AckInbox]:
+def build_acknowledgements(items: Sequence[InboxItem]) -> list[AckInbox]:
     """Return the requests that acknowledge these items: one for all deliveries, one per channel."""
     ids = tuple(item.delivery_id for item in items if item.delivery_id)
     furthest: dict[str, int] = {}
@@ -113,9 +115,9 @@ class NackInbox(Write[Settled]):
     words: ClassVar[tuple[str, ...]] = ("deliveryIds",)
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("delivery ids")]
-    retry_after: Annotated[Seconds | None, says("seconds before the next attempt")] = None
-    problem: Annotated[Words, says("the reason")] = ""
+    delivery_ids: Annotated[tuple[Words, ...], describe("delivery ids")]
+    retry_after: Annotated[Seconds | None, describe("seconds before the next attempt")] = None
+    problem: Annotated[Words, describe("the reason")] = ""
 
 
 class RenewInbox(Write[Settled]):
@@ -126,7 +128,7 @@ class RenewInbox(Write[Settled]):
     words: ClassVar[tuple[str, ...]] = ("deliveryIds",)
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("delivery ids")]
+    delivery_ids: Annotated[tuple[Words, ...], describe("delivery ids")]
 
 
 class ListDeliveries(Request[Page[Delivery]]):
@@ -136,7 +138,7 @@ class ListDeliveries(Request[Page[Delivery]]):
     route: ClassVar[str] = "GET /v1/deliveries"
     permission: ClassVar[str] = "only what you may read"
 
-    target: Annotated[Words | None, says("only deliveries to this agent; default: you")] = None
+    target: Annotated[Words | None, describe("only deliveries to this agent; default: you")] = None
     state: DeliveryState | None = None
     cursor: Cursor = None
     limit: Limit = None

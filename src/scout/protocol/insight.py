@@ -13,7 +13,7 @@ from scout.policy.usage import Account
 from scout.protocol.agents import Identity
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AttentionView
-from scout.protocol.parameters import Words, says
+from scout.protocol.parameters import Words, describe
 from scout.protocol.questions import QuestionView
 from scout.protocol.request import Request, Write
 from scout.protocol.work import WorkView
@@ -33,7 +33,7 @@ class Step(Record):
 class ExplainedDecision(Record):
     """One stored wake decision. `differs`: what the current policy would decide from the same facts.
 
-    `outcome` is what became of it: woken, told, queued, failed, not needed, held or nobody.
+    `outcome` is its result: woken, told, queued, failed, not needed, held or nobody.
     """
 
     seq: int
@@ -69,7 +69,8 @@ class Why(Request[Explanation]):
     permission: ClassVar[str] = "callers who may read the record"
 
     id: Annotated[
-        Words, says("the id of an event, message, ask, flight, delivery, question, work or attention item")
+        Words,
+        describe("the id of an event, message, ask, flight, delivery, question, work or attention item"),
     ]
 
 
@@ -130,9 +131,9 @@ class ShowUsage(Request[UsageReport]):
     route: ClassVar[str] = "GET /v1/usage"
     permission: ClassVar[str] = "your own, and what you may read"
 
-    agent: Annotated[Words | None, says("only this agent")] = None
-    days: Annotated[int, says("number of days, including today")] = 14
-    by: Annotated[GroupBy, says("day, agent, harness or model")] = GroupBy.DAY
+    agent: Annotated[Words | None, describe("only this agent")] = None
+    days: Annotated[int, describe("number of days, including today")] = 14
+    by: Annotated[GroupBy, describe("day, agent, harness or model")] = GroupBy.DAY
 
 
 class ReportUsage(Write[Usage]):
@@ -144,19 +145,19 @@ class ReportUsage(Write[Usage]):
     flags: ClassVar[dict[str, str]] = {"sessionId": "session", "flightId": "flight", "workItemId": "work"}
     permission: ClassVar[str] = "the agent that used them"
 
-    category: Annotated[UsageLedger, says("protocol_overhead or harness_execution")] = (
+    category: Annotated[UsageLedger, describe("protocol_overhead or harness_execution")] = (
         UsageLedger.HARNESS_EXECUTION
     )
-    value_class: Annotated[ValueClass, says("what the tokens were for")] = ValueClass.WORK_CONTEXT
-    prompt_tokens: Annotated[int, says("input tokens")] = 0
-    completion_tokens: Annotated[int, says("output tokens")] = 0
-    total_tokens: Annotated[int, says("total tokens, if more than input plus output")] = 0
-    usage_source: Annotated[UsageSource, says("how they were counted")] = UsageSource.MANUAL_ESTIMATE
-    model: Annotated[Words | None, says("the model")] = None
-    harness: Annotated[Words | None, says("the harness")] = None
-    session_id: Annotated[Words | None, says("the session")] = None
-    message_id: Annotated[Words | None, says("the message")] = None
-    ask_id: Annotated[Words | None, says("the ask")] = None
-    flight_id: Annotated[Words | None, says("the flight")] = None
-    work_item_id: Annotated[Words | None, says("the work item")] = None
-    counters: Annotated[Counters, says("additional counters")] = Counters()
+    value_class: Annotated[ValueClass, describe("what the tokens were for")] = ValueClass.WORK_CONTEXT
+    prompt_tokens: Annotated[int, describe("input tokens")] = 0
+    completion_tokens: Annotated[int, describe("output tokens")] = 0
+    total_tokens: Annotated[int, describe("total tokens, if more than input plus output")] = 0
+    usage_source: Annotated[UsageSource, describe("how they were counted")] = UsageSource.MANUAL_ESTIMATE
+    model: Annotated[Words | None, describe("the model")] = None
+    harness: Annotated[Words | None, describe("the harness")] = None
+    session_id: Annotated[Words | None, describe("the session")] = None
+    message_id: Annotated[Words | None, describe("the message")] = None
+    ask_id: Annotated[Words | None, describe("the ask")] = None
+    flight_id: Annotated[Words | None, describe("the flight")] = None
+    work_item_id: Annotated[Words | None, describe("the work item")] = None
+    counters: Annotated[Counters, describe("additional counters")] = Counters()

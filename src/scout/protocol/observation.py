@@ -7,7 +7,7 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
-from scout.protocol.parameters import Seconds, Words, says
+from scout.protocol.parameters import Seconds, Words, describe
 from scout.protocol.request import Request
 
 _Few = Annotated[int, msgspec.Meta(ge=1, le=200)]
@@ -61,9 +61,9 @@ class ShowTopology(Request[Topology]):
     route: ClassVar[str] = "GET /v1/topology"
     permission: ClassVar[str] = "the operator, and agents of the same user"
 
-    harness: Annotated[Words | None, says("only this harness")] = None
-    live: Annotated[bool, says("only running programs")] = False
-    limit: Annotated[_Few, says("number of entries per harness, maximum 200")] = 20
+    harness: Annotated[Words | None, describe("only this harness")] = None
+    live: Annotated[bool, describe("only running programs")] = False
+    limit: Annotated[_Few, describe("number of entries per harness, maximum 200")] = 20
 
 
 class TailEntry(Record, omit_defaults=True):
@@ -91,12 +91,12 @@ class TailSession(Request[Tail]):
     words: ClassVar[tuple[str, ...]] = ("sessionId",)
     permission: ClassVar[str] = "callers who may read its agent"
 
-    session_id: Annotated[Words, says("the session's id")]
+    session_id: Annotated[Words, describe("the session's id")]
     after: Annotated[
-        _NotBefore | None, says("the `next` value of the previous response; default: the last lines")
+        _NotBefore | None, describe("the `next` value of the previous response; default: the last lines")
     ] = None
-    limit: Annotated[_Few, says("number of lines, maximum 200")] = 50
-    wait: Annotated[Seconds, says("wait up to this many seconds for new lines, maximum 60")] = 0
+    limit: Annotated[_Few, describe("number of lines, maximum 200")] = 50
+    wait: Annotated[Seconds, describe("wait up to this many seconds for new lines, maximum 60")] = 0
 
 
 class Diff(Record):
@@ -117,12 +117,12 @@ class Diff(Record):
 
 
 class ShowDiff(Request[Diff]):
-    """Show what changed in the work tree during a flight, whoever changed it."""
+    """Show what changed in the work tree during a flight, including changes by others."""
 
     operation: ClassVar[str] = "flight.diff"
     route: ClassVar[str] = "GET /v1/flights/{flightId}/diff"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
     permission: ClassVar[str] = "the asker, the target, or callers who may read them"
 
-    flight_id: Annotated[Words, says("a flight's or ask's id")]
-    stat: Annotated[bool, says("only file names and line counts")] = False
+    flight_id: Annotated[Words, describe("a flight's or ask's id")]
+    stat: Annotated[bool, describe("only file names and line counts")] = False

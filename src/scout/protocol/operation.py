@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from scout.base.record import Record
-from scout.protocol.request import Request, flag_of
+from scout.protocol.request import Request, build_flag
 
 
 class Parameter(Record):
@@ -36,7 +36,7 @@ class Operation(Record):
         return own or tuple(self.name.split("."))
 
 
-def operation_of(request: type[Request[Any]]) -> Operation:
+def build_operation(request: type[Request[Any]]) -> Operation:
     """Return the row of a request, read off its class."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
     assert set(request.words) <= set(fields), request
@@ -50,8 +50,8 @@ def operation_of(request: type[Request[Any]]) -> Operation:
                 name=name,
                 positional=name in request.words,
                 required=fields[name].required,
-                option=flag_of(request, name),
-                says=_meaning(fields[name].type),
+                option=build_flag(request, name),
+                says=_get_description(fields[name].type),
             )
             for name in order
         ),
@@ -59,7 +59,7 @@ def operation_of(request: type[Request[Any]]) -> Operation:
     )
 
 
-def local(name: str, says: str, *words: str, **flags: str) -> Operation:
+def build_local_operation(name: str, says: str, *words: str, **flags: str) -> Operation:
     """Return a row without a request: its words (optional if they end in ?), then its flags."""
     named = [(word.rstrip("?"), not word.endswith("?")) for word in words]
     positional = [Parameter(name=word, positional=True, required=needed) for word, needed in named]
@@ -67,7 +67,7 @@ def local(name: str, says: str, *words: str, **flags: str) -> Operation:
     return Operation(name=name, says=says, parameters=(*positional, *options))
 
 
-def _meaning(kind: Any) -> str:
+def _get_description(kind: Any) -> str:
     """Return the description that `says` attached to a field's type."""
     notes: tuple[Any, ...] = getattr(kind, "__metadata__", ())
     return next((note.description for note in notes if getattr(note, "description", None)), "")

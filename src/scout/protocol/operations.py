@@ -9,7 +9,7 @@ import shlex
 from typing import Any, cast
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.base.registry import classes_in
+from scout.base.registry import list_classes
 from scout.protocol import (
     access,
     agents,
@@ -32,13 +32,13 @@ from scout.protocol import (
     tree_view,
     work,
 )
-from scout.protocol.operation import Operation, local, operation_of
+from scout.protocol.operation import Operation, build_local_operation, build_operation
 from scout.protocol.request import Request
 
 _LONGEST_WORD = 4000
 _STANDARD_INPUT = "-"
 
-REQUESTS: tuple[type[Request[Any]], ...] = classes_in(
+REQUESTS: tuple[type[Request[Any]], ...] = list_classes(
     (
         overview,
         agents,
@@ -67,38 +67,44 @@ REQUESTS: tuple[type[Request[Any]], ...] = classes_in(
 
 # Operations without a request. Remedies may name them.
 _LOCAL = (
-    local("up", "Start the daemon if it is not running, and print its address."),
-    local("open", "Continue an agent's session in this terminal.", "address"),
-    local("down", "Stop the daemon. Running sessions keep running."),
-    local("restart", "Restart the daemon."),
-    local("doctor", "Check this installation and show how to fix problems."),
-    local("demo", "Run a demo with two agents in two sample projects."),
-    local("setup", "Connect Scout to a host program such as Claude Code.", "host?"),
-    local("mcp", "Run as a stdio MCP server (started by the host).", host=""),
-    local("hook", "Report a session event (called by the host).", "event", host=""),
-    local("statusline", "Print a one-line summary (called by the host).", host=""),
-    local("wait", "Wait for a flight to finish. Interrupting the wait does not stop the work.", "flightId"),
-    local(
+    build_local_operation("up", "Start the daemon if it is not running, and print its address."),
+    build_local_operation("open", "Continue an agent's session in this terminal.", "address"),
+    build_local_operation("down", "Stop the daemon. Running sessions keep running."),
+    build_local_operation("restart", "Restart the daemon."),
+    build_local_operation("doctor", "Check this installation and show how to fix problems."),
+    build_local_operation("demo", "Run a demo with two agents in two sample projects."),
+    build_local_operation("setup", "Connect Scout to a host program such as Claude Code.", "host?"),
+    build_local_operation("mcp", "Run as a stdio MCP server (started by the host).", host=""),
+    build_local_operation("hook", "Report a session event (called by the host).", "event", host=""),
+    build_local_operation("statusline", "Print a one-line summary (called by the host).", host=""),
+    build_local_operation(
+        "wait", "Wait for a flight to finish. Interrupting the wait does not stop the work.", "flightId"
+    ),
+    build_local_operation(
         "flight.wait",
         "Wait for a flight to finish. Interrupting the wait does not stop the work.",
         "flightId",
     ),
-    local("explain", "Explain a diagnostic code.", "code?"),
-    local("contract", "Print the prompt contract.", harness=""),
-    local("config", "Show every setting and its source."),
-    local("config.set", "Change a setting.", "key", "value"),
-    local("config.roots", "Show or change the folders in which programs may be started.", add=""),
-    local("verify", "Replay the log on a copy and compare the result with the tables."),
-    local("backup", "Back up the store while it is in use.", "file"),
-    local("restore", "Replace the store with a backup.", "file"),
+    build_local_operation("explain", "Explain a diagnostic code.", "code?"),
+    build_local_operation("contract", "Print the prompt contract.", harness=""),
+    build_local_operation("config", "Show every setting and its source."),
+    build_local_operation("config.set", "Change a setting.", "key", "value"),
+    build_local_operation(
+        "config.roots", "Show or change the folders in which programs may be started.", add=""
+    ),
+    build_local_operation("verify", "Replay the log on a copy and compare the result with the tables."),
+    build_local_operation("backup", "Back up the store while it is in use.", "file"),
+    build_local_operation("restore", "Replace the store with a backup.", "file"),
     # Planned operations that remedies of the pure rooms already name (docs/decisions/0033).
-    local("user.keys", "List a user's connector keys.", "user?"),
-    local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
-    local("mesh.status", "Show show the nodes."),
+    build_local_operation("user.keys", "List a user's connector keys.", "user?"),
+    build_local_operation(
+        "user.link", "Link a chat account to a user by a one-time code.", "user", "connector"
+    ),
+    build_local_operation("mesh.status", "Show the machines of the mesh."),
 )
 
 OPERATIONS: dict[str, Operation] = {
-    row.name: row for row in (*(operation_of(request) for request in REQUESTS), *_LOCAL)
+    row.name: row for row in (*(build_operation(request) for request in REQUESTS), *_LOCAL)
 }
 
 
@@ -113,7 +119,7 @@ def check_remedy(remedy: Remedy) -> list[str]:
     return [*unknown, *(f"{operation.name} needs {name}" for name in needed)]
 
 
-def command_line(remedy: Remedy) -> str:
+def build_command_line(remedy: Remedy) -> str:
     """Return the remedy as a command that can be pasted into a shell."""
     operation = OPERATIONS.get(remedy.operation)
     if operation is None:
@@ -125,30 +131,30 @@ def command_line(remedy: Remedy) -> str:
     for parameter in operation.parameters:
         value = remedy.parameters.get(parameter.name)
         if parameter.positional:
-            words += [_typed(one) for one in _values(value)]
+            words += [_shorten_word(one) for one in _list_values(value)]
         elif value is True:
             flags.append(parameter.option)
         else:  # a value that is too long to type, such as the content of a file, is left out
-            typed = [one for one in _values(value) if len(one) <= _LONGEST_WORD]
+            typed = [one for one in _list_values(value) if len(one) <= _LONGEST_WORD]
             flags += [part for one in typed for part in (parameter.option, one)]
     guard = ["--"] if any(word.startswith("-") and word != _STANDARD_INPUT for word in words) else []
     return shlex.join(["scout", *operation.words, *flags, *guard, *words])
 
 
-def _typed(word: str) -> str:
+def _shorten_word(word: str) -> str:
     """Return the word, or `-` for text too long to repeat: the command reads it from standard input."""
     return word if len(word) <= _LONGEST_WORD else _STANDARD_INPUT
 
 
-def _values(value: object) -> list[str]:
+def _list_values(value: object) -> list[str]:
     if isinstance(value, dict):
-        return [f"{key}={_setting(one)}" for key, one in cast(dict[str, object], value).items()]
+        return [f"{key}={_format_setting(one)}" for key, one in cast(dict[str, object], value).items()]
     if isinstance(value, list | tuple):
         return [str(one) for one in cast(list[object], value)]
     return [] if value is None or value is False else [str(value)]
 
 
-def _setting(value: object) -> str:
+def _format_setting(value: object) -> str:
     """Return a value for `KEY=`: plain text, unless it would be read as JSON."""
     return value if isinstance(value, str) and not _is_json(value) else json.dumps(value)
 

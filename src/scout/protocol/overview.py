@@ -9,7 +9,7 @@ from scout.model.node import Node, Pause
 from scout.protocol.agents import AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AgentNeeds, AttentionView
-from scout.protocol.parameters import Cursor, Limit, Words, says
+from scout.protocol.parameters import Cursor, Limit, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -54,7 +54,9 @@ class ShowNow(Request[Now]):
     operation: ClassVar[str] = "now"
     route: ClassVar[str] = "GET /v1/now"
 
-    since: Annotated[Time | None, says("show what finished since this time; default: your last check")] = None
+    since: Annotated[
+        Time | None, describe("show what finished since this time; default: your last check")
+    ] = None
 
 
 class SeenMark(Record):
@@ -69,7 +71,7 @@ class MarkLooked(Write[SeenMark]):
     operation: ClassVar[str] = "now.seen"
     route: ClassVar[str] = "POST /v1/now/seen"
 
-    at: Annotated[Time, says("the `at` value of the summary you read")]
+    at: Annotated[Time, describe("the `at` value of the summary you read")]
 
 
 class PauseView(Record):
@@ -82,14 +84,14 @@ class PauseView(Record):
 
 
 class PauseScout(Write[PauseView]):
-    """Pause this machine: start no turns and wake nobody until it is resumed."""
+    """Pause this machine: start no turns and wake no agents until it is resumed."""
 
     operation: ClassVar[str] = "pause"
     route: ClassVar[str] = "POST /v1/pause"
     permission: ClassVar[str] = "the operator"
 
-    now: Annotated[bool, says("interrupt running turns")] = False
-    reason: Annotated[Words, says("why; shown to callers who wait")] = ""
+    now: Annotated[bool, describe("interrupt running turns")] = False
+    reason: Annotated[Words, describe("the reason; shown to waiting callers")] = ""
 
 
 class ResumeScout(Write[PauseView]):
@@ -132,12 +134,14 @@ class ReadLog(Request[Page[AnyEvent]]):
     route: ClassVar[str] = "GET /v1/log"
     permission: ClassVar[str] = "only what you may read"
 
-    after: Annotated[int, says("only events after this sequence number")] = 0
-    newest: Annotated[bool, says("start with the newest page")] = False
-    agent: Annotated[Words | None, says("only events about this agent")] = None
-    conversation: Annotated[Words | None, says("only this conversation")] = None
-    work: Annotated[Words | None, says("only this work item")] = None
-    family: Annotated[Words | None, says("only event types with this prefix, such as collab.flight")] = None
+    after: Annotated[int, describe("only events after this sequence number")] = 0
+    newest: Annotated[bool, describe("start with the newest page")] = False
+    agent: Annotated[Words | None, describe("only events about this agent")] = None
+    conversation: Annotated[Words | None, describe("only this conversation")] = None
+    work: Annotated[Words | None, describe("only this work item")] = None
+    family: Annotated[Words | None, describe("only event types with this prefix, such as collab.flight")] = (
+        None
+    )
     limit: Limit = None
 
 
@@ -148,9 +152,11 @@ class Watch(Request[AnyEvent]):
     route: ClassVar[str] = "GET /v1/events"
     permission: ClassVar[str] = "only what you may read"
 
-    after: Annotated[int | None, says("start after this sequence number; default: now")] = None
-    agent: Annotated[Words | None, says("only events about this agent")] = None
-    conversation: Annotated[Words | None, says("only this conversation")] = None
-    work: Annotated[Words | None, says("only this work item")] = None
-    family: Annotated[Words | None, says("only event types with this prefix, such as collab.flight")] = None
-    subtree: Annotated[Words | None, says("only agents at or below this path")] = None
+    after: Annotated[int | None, describe("start after this sequence number; default: now")] = None
+    agent: Annotated[Words | None, describe("only events about this agent")] = None
+    conversation: Annotated[Words | None, describe("only this conversation")] = None
+    work: Annotated[Words | None, describe("only this work item")] = None
+    family: Annotated[Words | None, describe("only event types with this prefix, such as collab.flight")] = (
+        None
+    )
+    subtree: Annotated[Words | None, describe("only agents at or below this path")] = None

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 
-def says(text: str) -> msgspec.Meta:
+def describe(text: str) -> msgspec.Meta:
     """Attach a description to a parameter; help, OpenAPI and MCP schemas show it."""
     return msgspec.Meta(description=text)
 
@@ -15,8 +15,8 @@ Words = Annotated[str, msgspec.Meta(max_length=4096)]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
-Address = Annotated[Words, says("a handle, path, birth branch, alias, id or project:DIR")]
-Body = Annotated[str, says("Markdown text, maximum 256 KiB")]
-Cursor = Annotated[Words | None, says("the `next` value of the previous page")]
-Limit = Annotated[int | None, says("page size; default 50, maximum 200")]
-Revision = Annotated[int | None, says("the revision you read; refused if the record has changed since")]
+Address = Annotated[Words, describe("a handle, path, birth branch, alias, id or project:DIR")]
+Body = Annotated[str, describe("Markdown text, maximum 256 KiB")]
+Cursor = Annotated[Words | None, describe("the `next` value of the previous page")]
+Limit = Annotated[int | None, describe("page size; default 50, maximum 200")]
+Revision = Annotated[int | None, describe("the revision you read; refused if the record has changed since")]

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from scout.base.record import Record
 from scout.model.question import Question, QuestionState
 from scout.model.work_item import WorkItem
-from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, says
+from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -33,15 +33,15 @@ class CreateQuestion(Write[QuestionView]):
     }
     permission: ClassVar[str] = "callers who may address the responder"
 
-    to: Annotated[Words, says("the responder's address, or a flight to ask its requester")]
+    to: Annotated[Words, describe("the responder's address, or a flight to ask its requester")]
     body: Body
-    options: Annotated[tuple[Words, ...], says("a suggested answer; other answers are allowed")] = ()
-    flight_id: Annotated[Words | None, says("the flight you work on; it waits for the answer")] = None
-    work_item_id: Annotated[Words | None, says("the work item it is about")] = None
-    conversation_id: Annotated[Words | None, says("post in this conversation instead of the direct one")] = (
-        None
-    )
-    wait: Annotated[Seconds, says("wait up to this many seconds for the answer, maximum 60")] = 0
+    options: Annotated[tuple[Words, ...], describe("a suggested answer; other answers are allowed")] = ()
+    flight_id: Annotated[Words | None, describe("the flight you work on; it waits for the answer")] = None
+    work_item_id: Annotated[Words | None, describe("the work item it is about")] = None
+    conversation_id: Annotated[
+        Words | None, describe("post in this conversation instead of the direct one")
+    ] = None
+    wait: Annotated[Seconds, describe("wait up to this many seconds for the answer, maximum 60")] = 0
 
 
 class ListQuestions(Request[Page[QuestionView]]):
@@ -51,9 +51,9 @@ class ListQuestions(Request[Page[QuestionView]]):
     route: ClassVar[str] = "GET /v1/questions"
     permission: ClassVar[str] = "only what you may read"
 
-    owed: Annotated[bool, says("only where the next move is yours")] = False
-    asked: Annotated[bool, says("only questions you asked")] = False
-    state: Annotated[QuestionState | None, says("only in this state")] = None
+    owed: Annotated[bool, describe("only where the next move is yours")] = False
+    asked: Annotated[bool, describe("only questions you asked")] = False
+    state: Annotated[QuestionState | None, describe("only in this state")] = None
     cursor: Cursor = None
     limit: Limit = None
 
@@ -67,7 +67,7 @@ class GetQuestion(Request[QuestionView]):
     permission: ClassVar[str] = "the asker, the responder, or callers who may read them"
 
     question_id: Words
-    wait: Annotated[Seconds, says("wait up to this many seconds for an answer, maximum 60")] = 0
+    wait: Annotated[Seconds, describe("wait up to this many seconds for an answer, maximum 60")] = 0
 
 
 class Spawn(Record, forbid_unknown_fields=True):
@@ -86,8 +86,8 @@ class AnswerQuestion(Write[QuestionView]):
     permission: ClassVar[str] = "the responder, or callers who act for it"
 
     question_id: Words
-    answer: Annotated[str, says("the answer, or one of the options")]
-    spawn_work: Annotated[Spawn | None, says("a work item to create: title and ownerId")] = None
+    answer: Annotated[str, describe("the answer, or one of the options")]
+    spawn_work: Annotated[Spawn | None, describe("a work item to create: title and ownerId")] = None
     revision: Revision = None
 
 
@@ -100,7 +100,7 @@ class DeclineQuestion(Write[QuestionView]):
     permission: ClassVar[str] = "the responder, or callers who act for it"
 
     question_id: Words
-    reason: Annotated[Words, says("the reason")] = ""
+    reason: Annotated[Words, describe("the reason")] = ""
     revision: Revision = None
 
 
@@ -113,7 +113,7 @@ class CloseQuestion(Write[QuestionView]):
     permission: ClassVar[str] = "the asker, or callers who act for it"
 
     question_id: Words
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -126,6 +126,6 @@ class ReopenQuestion(Write[QuestionView]):
     permission: ClassVar[str] = "the asker, or callers who act for it"
 
     question_id: Words
-    to: Annotated[Words | None, says("a new responder")] = None
-    reason: Annotated[Words, says("what the answer lacked")] = ""
+    to: Annotated[Words | None, describe("a new responder")] = None
+    reason: Annotated[Words, describe("what the answer lacked")] = ""
     revision: Revision = None

@@ -7,7 +7,7 @@ import re
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args
 
 from scout.base.record import Record
-from scout.protocol.parameters import Key, says
+from scout.protocol.parameters import Key, describe
 
 T = TypeVar("T")
 _CAPITAL = re.compile(r"[A-Z]")
@@ -47,17 +47,18 @@ class Write(Request[T], Generic[T]):
     writes: ClassVar[bool] = True
 
     idempotency_key: Annotated[
-        Key | None, says("client-chosen key; repeating a request with the same key returns the first result")
+        Key | None,
+        describe("client-chosen key; repeating a request with the same key returns the first result"),
     ] = None
 
 
-def result_of(request: type[Request[Any]]) -> Any:
+def get_result_type(request: type[Request[Any]]) -> Any:
     """Return the result type of a request: the type argument of its base class."""
     bases: tuple[Any, ...] = getattr(request, "__orig_bases__", ())
     return next(argument for base in bases for argument in get_args(base))
 
 
-def flag_of(request: type[Request[Any]], name: str) -> str:
+def build_flag(request: type[Request[Any]], name: str) -> str:
     """Return the command-line flag of a parameter."""
     spelled = request.flags.get(name) or _CAPITAL.sub(lambda capital: f"-{capital[0].lower()}", name)
     return f"--{spelled}"

@@ -4,10 +4,10 @@ from typing import Annotated, ClassVar
 
 from scout.base.record import Record
 from scout.model.reservation import Reservation
-from scout.protocol.parameters import Address, Cursor, Limit, Seconds, Words, says
+from scout.protocol.parameters import Address, Cursor, Limit, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
-ReservationId = Annotated[Words, says("the reservation's id")]
+ReservationId = Annotated[Words, describe("the reservation's id")]
 
 
 class ReservationView(Reservation):
@@ -40,13 +40,15 @@ class AddReservation(Write[ReservationMade]):
     flags: ClassVar[dict[str, str]] = {"seconds": "for"}
     permission: ClassVar[str] = "an agent or a person"
 
-    globs: Annotated[tuple[Words, ...], says("files as in .gitignore, relative to the folder")]
-    exclusive: Annotated[bool | None, says("others may not edit them (default)")] = None
-    shared: Annotated[bool, says("others may edit them, and see that you do")] = False
-    seconds: Annotated[Seconds | None, says("how long; default 30 minutes")] = None
-    repo: Annotated[bool, says("in all work trees of the repository")] = False
-    why: Annotated[Words, says("what for; shown to others")] = ""
-    folder: Annotated[Words | None, says("the folder of the globs; default: your working directory")] = None
+    globs: Annotated[tuple[Words, ...], describe("files as in .gitignore, relative to the folder")]
+    exclusive: Annotated[bool | None, describe("others may not edit them (default)")] = None
+    shared: Annotated[bool, describe("others may edit them, and see that you do")] = False
+    seconds: Annotated[Seconds | None, describe("how long; default 30 minutes")] = None
+    repo: Annotated[bool, describe("in all work trees of the repository")] = False
+    why: Annotated[Words, describe("what for; shown to others")] = ""
+    folder: Annotated[Words | None, describe("the folder of the globs; default: your working directory")] = (
+        None
+    )
 
 
 class ListReservations(Request[Page[ReservationView]]):
@@ -56,8 +58,8 @@ class ListReservations(Request[Page[ReservationView]]):
     route: ClassVar[str] = "GET /v1/reservations"
     permission: ClassVar[str] = "only what you may see"
 
-    agent: Annotated[Address | None, says("only those of this agent")] = None
-    all: Annotated[bool, says("include released and expired ones")] = False
+    agent: Annotated[Address | None, describe("only those of this agent")] = None
+    all: Annotated[bool, describe("include released and expired ones")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -82,7 +84,7 @@ class ReleaseReservation(Write[ReservationView]):
     permission: ClassVar[str] = "the holder, or callers who control it"
 
     reservation_id: ReservationId
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
 
 
 class EditedPath(Record):
@@ -108,6 +110,8 @@ class CheckEdits(Request[EditCheck]):
     route: ClassVar[str] = "POST /v1/reservations/check"
     words: ClassVar[tuple[str, ...]] = ("paths",)
 
-    paths: Annotated[tuple[Words, ...], says("files, relative to the folder")]
-    folder: Annotated[Words | None, says("the folder of the paths; default: your working directory")] = None
-    editing: Annotated[bool, says("your program edits them if it may")] = False
+    paths: Annotated[tuple[Words, ...], describe("files, relative to the folder")]
+    folder: Annotated[Words | None, describe("the folder of the paths; default: your working directory")] = (
+        None
+    )
+    editing: Annotated[bool, describe("your program edits them if it may")] = False

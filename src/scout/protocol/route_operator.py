@@ -22,7 +22,7 @@ def apply_route(request: R) -> R:
     if not isinstance(request, MakeAsk | Send):
         return request
     if request.to is not None and _BEGINNING.match(request.to):
-        return _without_operator(request, request.to)
+        return _remove_operator(request, request.to)
     if _has_target(request):
         return request
     beginning = _BEGINNING.match(request.body)
@@ -32,12 +32,12 @@ def apply_route(request: R) -> R:
         route = find_route(request.body)
     except Refused as refusal:
         rest = request.body[beginning.end() :].lstrip().partition(" ")[2]
-        raise Refused(_with_body(request.operation, refusal.diagnostic, rest)) from None
+        raise Refused(_add_body(request.operation, refusal.diagnostic, rest)) from None
     assert route is not None  # the body begins with the operator
     return replace(request, to=route.address, body=route.body)
 
 
-def _without_operator(request: R, to: str) -> R:
+def _remove_operator(request: R, to: str) -> R:
     """Return the request with the operator removed from its target; any other text stays as it is."""
     route = find_route(to)
     return request if route is None or route.body else replace(request, to=route.address)
@@ -51,7 +51,7 @@ def _has_target(request: MakeAsk | Send) -> bool:
     return any(one is not None for one in places) or (isinstance(request, Send) and request.broadcast)
 
 
-def _with_body(operation: str, problem: Diagnostic, body: str) -> Diagnostic:
+def _add_body(operation: str, problem: Diagnostic, body: str) -> Diagnostic:
     """Return the refusal with remedies that send the body to each likely reading of the target."""
     readings = [(one, one.parameters["texts"][0]) for one in problem.remedies if one.operation == "parse"]
     again = [

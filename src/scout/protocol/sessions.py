@@ -11,10 +11,10 @@ from scout.base.refusal import Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Missing
 from scout.model.session import Session
-from scout.protocol.parameters import Cursor, Limit, Seconds, Words, says
+from scout.protocol.parameters import Cursor, Limit, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
-SessionId = Annotated[Words, says("the session's id")]
+SessionId = Annotated[Words, describe("the session's id")]
 _CONTROL = "the operator, the agent itself, or callers who control it"
 
 
@@ -53,8 +53,8 @@ class ListSessions(Request[Page[ListedSession]]):
     route: ClassVar[str] = "GET /v1/sessions"
     permission: ClassVar[str] = "only what you may see"
 
-    agent: Annotated[Words | None, says("only this agent")] = None
-    live: Annotated[bool, says("only sessions that have not ended")] = False
+    agent: Annotated[Words | None, describe("only this agent")] = None
+    live: Annotated[bool, describe("only sessions that have not ended")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -79,14 +79,14 @@ class StartSession(Write[SessionView]):
     permission: ClassVar[str] = _CONTROL
     folder_field: ClassVar[str] = "cwd"
 
-    agent: Annotated[Words, says("the agent")]
-    harness: Annotated[Words | None, says("the harness; default: the agent's")] = None
-    model: Annotated[Words | None, says("the model to use")] = None
+    agent: Annotated[Words, describe("the agent")]
+    harness: Annotated[Words | None, describe("the harness; default: the agent's")] = None
+    model: Annotated[Words | None, describe("the model to use")] = None
     permission_: Annotated[
-        PermissionProfile | None, says("permission profile: observe, review, workspace_write or trusted")
+        PermissionProfile | None, describe("permission profile: observe, review, workspace_write or trusted")
     ] = msgspec.field(name="permission", default=None)
-    node: Annotated[Words | None, says("the node; only this machine is supported")] = None
-    cwd: Annotated[Words | None, says("working directory; default: the agent's folder")] = None
+    node: Annotated[Words | None, describe("the node; only this machine is supported")] = None
+    cwd: Annotated[Words | None, describe("working directory; default: the agent's folder")] = None
 
 
 class AttachSession(Write[SessionView]):
@@ -98,10 +98,12 @@ class AttachSession(Write[SessionView]):
     permission: ClassVar[str] = _CONTROL
     folder_field: ClassVar[str] = "cwd"
 
-    session: Annotated[Words, says("its harness id or its Scout id")]
-    harness: Annotated[Words | None, says("its harness; required if Scout does not know the session")] = None
-    agent: Annotated[Words | None, says("the agent that gets it; default: the folder's agent")] = None
-    cwd: Annotated[Words | None, says("working directory; default: the agent's folder")] = None
+    session: Annotated[Words, describe("its harness id or its Scout id")]
+    harness: Annotated[Words | None, describe("its harness; required if Scout does not know the session")] = (
+        None
+    )
+    agent: Annotated[Words | None, describe("the agent that gets it; default: the folder's agent")] = None
+    cwd: Annotated[Words | None, describe("working directory; default: the agent's folder")] = None
 
 
 class StopSession(Write[SessionView]):
@@ -113,7 +115,7 @@ class StopSession(Write[SessionView]):
     permission: ClassVar[str] = _CONTROL
 
     session_id: SessionId
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
 
 
 class ForkSession(Write[SessionView]):
@@ -146,8 +148,8 @@ class OpenSession(Write[SessionOpened]):
     permission: ClassVar[str] = _CONTROL
 
     session_id: SessionId
-    pid: Annotated[int, says("the process that takes over; when it ends, the session is released")]
-    pid_started: Annotated[Words, says("when that process started, as the operating system reports it")]
+    pid: Annotated[int, describe("the process that takes over; when it ends, the session is released")]
+    pid_started: Annotated[Words, describe("when that process started, as the operating system reports it")]
 
 
 class CloseSession(Write[Session]):
@@ -181,7 +183,7 @@ class Wake(Write[Woken]):
     words: ClassVar[tuple[str, ...]] = ("address",)
     permission: ClassVar[str] = _CONTROL
 
-    address: Annotated[Words, says("any address of the agent")]
+    address: Annotated[Words, describe("any address of the agent")]
 
 
 class Interrupted(Record):
@@ -201,8 +203,8 @@ class Interrupt(Write[Interrupted]):
     words: ClassVar[tuple[str, ...]] = ("address",)
     permission: ClassVar[str] = _CONTROL
 
-    address: Annotated[Words, says("any address of the agent")]
-    reason: Annotated[Words, says("why")] = ""
+    address: Annotated[Words, describe("any address of the agent")]
+    reason: Annotated[Words, describe("why")] = ""
 
 
 # -- what can run them -------------------------------------------------------------------------------
@@ -264,9 +266,9 @@ class ListRuntimes(Request[Page[Runtime]]):
     operation: ClassVar[str] = "runtimes"
     route: ClassVar[str] = "GET /v1/runtimes"
 
-    check: Annotated[Words | None, says("only this harness, with the verdicts of its check")] = None
-    seen: Annotated[int | None, says("with `wait`: how many verdicts you already have")] = None
-    wait: Annotated[Seconds, says("wait up to this many seconds for the next verdict, maximum 60")] = 0
+    check: Annotated[Words | None, describe("only this harness, with the verdicts of its check")] = None
+    seen: Annotated[int | None, describe("with `wait`: how many verdicts you already have")] = None
+    wait: Annotated[Seconds, describe("wait up to this many seconds for the next verdict, maximum 60")] = 0
 
 
 class CheckRuntime(Write[Runtime]):
@@ -282,10 +284,11 @@ class CheckRuntime(Write[Runtime]):
     flags: ClassVar[dict[str, str]] = {"harness": "check"}
     permission: ClassVar[str] = "the operator"
 
-    harness: Annotated[Words, says("the harness to check")]
-    yes: Annotated[bool, says("allow the model turns that the check needs")] = False
+    harness: Annotated[Words, describe("the harness to check")]
+    yes: Annotated[bool, describe("allow the model turns that the check needs")] = False
     command: Annotated[
-        tuple[Words, ...] | None, says("the program and its arguments, for a harness that runs any program")
+        tuple[Words, ...] | None,
+        describe("the program and its arguments, for a harness that runs any program"),
     ] = None
 
 
@@ -296,4 +299,4 @@ class StopCheck(Write[Runtime]):
     route: ClassVar[str] = "POST /v1/runtimes/{harness}/check/stop"
     permission: ClassVar[str] = "the operator"
 
-    harness: Annotated[Words, says("the harness being checked")]
+    harness: Annotated[Words, describe("the harness being checked")]

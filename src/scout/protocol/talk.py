@@ -11,7 +11,7 @@ from scout.model.conversation import (
     MessageKind,
     Receipt,
 )
-from scout.protocol.parameters import Body, Cursor, Limit, Words, says
+from scout.protocol.parameters import Body, Cursor, Limit, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 
@@ -26,23 +26,23 @@ class Send(Write[Receipt]):
     permission: ClassVar[str] = "callers who may address the target, or members of the conversation"
     settings_field: ClassVar[str] = "create"
 
-    to: Annotated[Words | None, says("the recipient: any address, or a card's id")] = None
+    to: Annotated[Words | None, describe("the recipient: any address, or a card's id")] = None
     body: Body
-    channel: Annotated[Words | None, says("the name of a channel")] = None
-    conversation_id: Annotated[Words | None, says("a conversation you are a member of")] = None
-    thread: Annotated[Words | None, says("the message whose thread to post in")] = None
-    broadcast: Annotated[bool, says("send to all your agents without waking any")] = False
+    channel: Annotated[Words | None, describe("the name of a channel")] = None
+    conversation_id: Annotated[Words | None, describe("a conversation you are a member of")] = None
+    thread: Annotated[Words | None, describe("the message whose thread to post in")] = None
+    broadcast: Annotated[bool, describe("send to all your agents without waking any")] = False
     kind: MessageKind = MessageKind.CHAT
-    in_reply_to: Annotated[Words | None, says("the message this one answers")] = None
-    reply_to: Annotated[Words | None, says("where replies go; default: you")] = None
-    follow_up: Annotated[bool, says("allow this message to wake you")] = False
-    wake: Annotated[bool, says("start or resume the recipient's program")] = False
+    in_reply_to: Annotated[Words | None, describe("the message this one answers")] = None
+    reply_to: Annotated[Words | None, describe("where replies go; default: you")] = None
+    follow_up: Annotated[bool, describe("allow this message to wake you")] = False
+    wake: Annotated[bool, describe("start or resume the recipient's program")] = False
     attachments: Annotated[
-        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; maximum 32")
+        tuple[Words, ...], describe("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
-    create: Annotated[dict[str, Any] | None, says("settings of the agent to create if the path is free")] = (
-        None
-    )
+    create: Annotated[
+        dict[str, Any] | None, describe("settings of the agent to create if the path is free")
+    ] = None
 
 
 class Reply(Write[Receipt]):
@@ -57,10 +57,10 @@ class Reply(Write[Receipt]):
 
     body: Body
     in_reply_to: Annotated[
-        Words | None, says("a message, ask or flight; default: the latest sent to you")
+        Words | None, describe("a message, ask or flight; default: the latest sent to you")
     ] = None
     attachments: Annotated[
-        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; maximum 32")
+        tuple[Words, ...], describe("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
 
 
@@ -97,10 +97,10 @@ class ListMessages(Request[Page[MessageLine]]):
     flags: ClassVar[dict[str, str]] = {"newest": "newest"}
     permission: ClassVar[str] = "callers who may read the conversation"
 
-    conversation: Annotated[Words | None, says("the conversation's id")] = None
-    channel: Annotated[Words | None, says("or the name of a channel")] = None
-    to: Annotated[Words | None, says("or the direct conversation with this address")] = None
-    newest: Annotated[bool, says("start with the newest page")] = False
+    conversation: Annotated[Words | None, describe("the conversation's id")] = None
+    channel: Annotated[Words | None, describe("or the name of a channel")] = None
+    to: Annotated[Words | None, describe("or the direct conversation with this address")] = None
+    newest: Annotated[bool, describe("start with the newest page")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -156,7 +156,7 @@ class Search(Request[Page[Hit]]):
     words: ClassVar[tuple[str, ...]] = ("query",)
     permission: ClassVar[str] = "only what you may read"
 
-    query: Annotated[Words, says("the words to search for")]
+    query: Annotated[Words, describe("the words to search for")]
     cursor: Cursor = None
     limit: Limit = None
 
@@ -177,9 +177,9 @@ class PutBlob(Write[Attachment]):
     words: ClassVar[tuple[str, ...]] = ("name",)
     permission: ClassVar[str] = "the operator and all agents"
 
-    name: Annotated[Words, says("file name")]
-    media_type: Annotated[Words, says("media type")] = "application/octet-stream"
-    data: Annotated[bytes, says("content, base64")]
+    name: Annotated[Words, describe("file name")]
+    media_type: Annotated[Words, describe("media type")] = "application/octet-stream"
+    data: Annotated[bytes, describe("content, base64")]
 
 
 class GetBlob(Request[Blob]):

@@ -54,6 +54,6 @@ ROLE_TOOLS: Mapping[ToolRole, tuple[str, ...]] = {
 }
 
 
-def roles_with(tool: str) -> tuple[str, ...]:
+def list_roles(tool: str) -> tuple[str, ...]:
     """Return the roles that have a tool; none for an unknown name."""
     return tuple(role for role, tools in ROLE_TOOLS.items() if tool in tools)

@@ -8,7 +8,7 @@ import msgspec
 from scout.base.record import Record
 from scout.policy.tree.projects import ProjectRules
 from scout.protocol.agents import AgentView
-from scout.protocol.parameters import Words, says
+from scout.protocol.parameters import Words, describe
 from scout.protocol.request import Page, Request, Write
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -82,20 +82,22 @@ class SpawnAgents(Write[Spawned]):
         msgspec.Meta(min_length=1, max_length=1000, description="short names: a-z, 0-9 and -"),
     ]
     from_: Annotated[
-        Words | None, says("the parent; default: you, or for a person the root agent of the project")
+        Words | None, describe("the parent; default: you, or for a person the root agent of the project")
     ] = msgspec.field(name="from", default=None)
-    role: Annotated[SpawnRole, says("tl, dev or worker; default dev")] = SpawnRole.DEV
-    harness: Annotated[Words | None, says("the program that runs the agents")] = None
-    model: Annotated[Words | None, says("the model to use")] = None
-    count: Annotated[Count | None, says("spawn SLUG-1 to SLUG-N")] = None
-    task: Annotated[str | None, says("ask each of them this at once")] = None
+    role: Annotated[SpawnRole, describe("tl, dev or worker; default dev")] = SpawnRole.DEV
+    harness: Annotated[Words | None, describe("the program that runs the agents")] = None
+    model: Annotated[Words | None, describe("the model to use")] = None
+    count: Annotated[Count | None, describe("spawn SLUG-1 to SLUG-N")] = None
+    task: Annotated[str | None, describe("ask each of them this at once")] = None
     base: Annotated[
-        Words | None, says("branch, tag or commit to start from; default: the parent's branch")
+        Words | None, describe("branch, tag or commit to start from; default: the parent's branch")
     ] = None
-    allow_dirty: Annotated[bool, says("ignore uncommitted changes; the agents do not get them")] = False
-    no_setup: Annotated[bool, says("do not run the project's setup command")] = False
-    project_path: Annotated[Words | None, says("project directory; default: the current directory")] = None
-    within: Annotated[Words | None, says("the flight you are working on")] = None
+    allow_dirty: Annotated[bool, describe("ignore uncommitted changes; the agents do not get them")] = False
+    no_setup: Annotated[bool, describe("do not run the project's setup command")] = False
+    project_path: Annotated[Words | None, describe("project directory; default: the current directory")] = (
+        None
+    )
+    within: Annotated[Words | None, describe("the flight you are working on")] = None
 
 
 # -- settings of projects ------------------------------------------------------------------------------
@@ -129,7 +131,11 @@ class SetProject(Write[ProjectView]):
 
     setting: Annotated[
         Words,
-        says("worktree.setup, worktree.copy, worktree.check, worktree.setupSeconds or worktree.checkSeconds"),
+        describe(
+            "worktree.setup, worktree.copy, worktree.check, worktree.setupSeconds or worktree.checkSeconds"
+        ),
     ]
-    value: Annotated[Words, says("the new value; `none` restores the default")]
-    project_path: Annotated[Words | None, says("project directory; default: the current directory")] = None
+    value: Annotated[Words, describe("the new value; `none` restores the default")]
+    project_path: Annotated[Words | None, describe("project directory; default: the current directory")] = (
+        None
+    )

@@ -6,7 +6,7 @@ from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.agent import Lifecycle, ToolRole
 from scout.model.status import AgentStatus
-from scout.protocol.parameters import Words, says
+from scout.protocol.parameters import Words, describe
 from scout.protocol.request import Request, Write
 
 
@@ -98,10 +98,10 @@ class ShowTree(Request[AgentTree]):
     permission: ClassVar[str] = "only what you may see"
     folder_field: ClassVar[str] = "project_root"
 
-    address: Annotated[Words | None, says("the top of the tree; default: your project")] = None
-    project_root: Annotated[Words | None, says("the tree of this project")] = None
-    all: Annotated[bool, says("the trees of all projects")] = False
-    retired: Annotated[bool, says("include retired agents")] = False
+    address: Annotated[Words | None, describe("the top of the tree; default: your project")] = None
+    project_root: Annotated[Words | None, describe("the tree of this project")] = None
+    all: Annotated[bool, describe("the trees of all projects")] = False
+    retired: Annotated[bool, describe("include retired agents")] = False
 
 
 class FoundAgent(Record, omit_defaults=True):
@@ -136,7 +136,7 @@ class ScanTree(Write[TreeScan]):
     permission: ClassVar[str] = "the operator"
     folder_field: ClassVar[str] = "project_root"
 
-    project_root: Annotated[Words | None, says("only this project; default: all known projects")] = None
+    project_root: Annotated[Words | None, describe("only this project; default: all known projects")] = None
 
 
 class TreeFinding(Record, omit_defaults=True):
@@ -176,5 +176,5 @@ class ReconcileTree(Write[Reconciliation]):
     permission: ClassVar[str] = "the operator"
     folder_field: ClassVar[str] = "project_root"
 
-    fix: Annotated[bool, says("repair what loses nothing")] = False
-    project_root: Annotated[Words | None, says("only this project; default: all known projects")] = None
+    fix: Annotated[bool, describe("repair what loses nothing")] = False
+    project_root: Annotated[Words | None, describe("only this project; default: all known projects")] = None

@@ -6,10 +6,10 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import Priority, Relation, RelationKind, WorkItem, WorkState
-from scout.protocol.parameters import Cursor, Limit, Revision, Words, says
+from scout.protocol.parameters import Cursor, Limit, Revision, Words, describe
 from scout.protocol.request import Page, Request, Write
 
-WorkId = Annotated[Words, says("the work item's id")]
+WorkId = Annotated[Words, describe("the work item's id")]
 
 
 class WorkStep(Record):
@@ -54,16 +54,16 @@ class CreateWork(Write[WorkView]):
     }
     permission: ClassVar[str] = "callers who may address the owner"
 
-    title: Annotated[Words, says("what to do")]
-    owner_id: Annotated[Words | None, says("the owner's address; default: you")] = None
-    description: Annotated[str, says("details")] = ""
-    reviewer_id: Annotated[Words | None, says("the reviewer; default: you")] = None
-    accepted: Annotated[bool, says("whether the result needs acceptance")] = True
-    priority: Annotated[Priority, says("low, normal, high or urgent")] = Priority.NORMAL
-    labels: Annotated[tuple[Words, ...], says("a label")] = ()
-    blocks: Annotated[tuple[Words, ...], says("a work item that waits for this one")] = ()
-    conversation_id: Annotated[Words | None, says("the conversation it belongs to")] = None
-    due_at: Annotated[Time | None, says("due time")] = None
+    title: Annotated[Words, describe("what to do")]
+    owner_id: Annotated[Words | None, describe("the owner's address; default: you")] = None
+    description: Annotated[str, describe("details")] = ""
+    reviewer_id: Annotated[Words | None, describe("the reviewer; default: you")] = None
+    accepted: Annotated[bool, describe("whether the result needs acceptance")] = True
+    priority: Annotated[Priority, describe("low, normal, high or urgent")] = Priority.NORMAL
+    labels: Annotated[tuple[Words, ...], describe("a label")] = ()
+    blocks: Annotated[tuple[Words, ...], describe("a work item that waits for this one")] = ()
+    conversation_id: Annotated[Words | None, describe("the conversation it belongs to")] = None
+    due_at: Annotated[Time | None, describe("due time")] = None
 
 
 class ListWork(Request[Page[WorkView]]):
@@ -74,11 +74,11 @@ class ListWork(Request[Page[WorkView]]):
     flags: ClassVar[dict[str, str]] = {"ownerId": "owner"}
     permission: ClassVar[str] = "only what you may read"
 
-    owner_id: Annotated[Words | None, says("only this owner")] = None
-    owed: Annotated[bool, says("only where the next move is yours")] = False
-    state: Annotated[WorkState | None, says("only in this state")] = None
-    label: Annotated[Words | None, says("only with this label")] = None
-    all: Annotated[bool, says("include done and cancelled items")] = False
+    owner_id: Annotated[Words | None, describe("only this owner")] = None
+    owed: Annotated[bool, describe("only where the next move is yours")] = False
+    state: Annotated[WorkState | None, describe("only in this state")] = None
+    label: Annotated[Words | None, describe("only with this label")] = None
+    all: Annotated[bool, describe("include done and cancelled items")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -115,10 +115,10 @@ class ProgressWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner"
 
     work_item_id: WorkId
-    summary: Annotated[Words, says("progress in one sentence")] = ""
-    done: Annotated[int | None, says("steps done")] = None
-    total: Annotated[int | None, says("steps in total")] = None
-    percent: Annotated[float | None, says("0 to 100; default: from the steps")] = None
+    summary: Annotated[Words, describe("progress in one sentence")] = ""
+    done: Annotated[int | None, describe("steps done")] = None
+    total: Annotated[int | None, describe("steps in total")] = None
+    percent: Annotated[float | None, describe("0 to 100; default: from the steps")] = None
     revision: Revision = None
 
 
@@ -132,15 +132,15 @@ class WaitWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner"
 
     work_item_id: WorkId
-    on: Annotated[WaitingKind, says("actor, work_item, approval, artifact, condition")]
+    on: Annotated[WaitingKind, describe("actor, work_item, approval, artifact, condition")]
     ref: Annotated[
-        Words | None, says("what it waits for: an address, an item's id, a file or a sentence")
+        Words | None, describe("what it waits for: an address, an item's id, a file or a sentence")
     ] = None
     next_move_owner_id: Annotated[
-        Words | None, says("who holds the next move; default: derived from what it waits for")
+        Words | None, describe("the owner of the next move; default: derived from what it waits for")
     ] = None
-    until: Annotated[Time | None, says("when the wait ends by itself")] = None
-    reason: Annotated[Words, says("why")] = ""
+    until: Annotated[Time | None, describe("when the wait ends by itself")] = None
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -153,7 +153,7 @@ class ResumeWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner, or the holder of the next move"
 
     work_item_id: WorkId
-    reason: Annotated[Words, says("what happened")] = ""
+    reason: Annotated[Words, describe("what happened")] = ""
     revision: Revision = None
 
 
@@ -167,8 +167,8 @@ class SubmitWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner"
 
     work_item_id: WorkId
-    summary: Annotated[Words, says("what was done")] = ""
-    reviewer_id: Annotated[Words | None, says("the reviewer; default: the requester")] = None
+    summary: Annotated[Words, describe("what was done")] = ""
+    reviewer_id: Annotated[Words | None, describe("the reviewer; default: the requester")] = None
     revision: Revision = None
 
 
@@ -181,7 +181,7 @@ class AcceptWork(Write[WorkView]):
     permission: ClassVar[str] = "the reviewer"
 
     work_item_id: WorkId
-    reason: Annotated[Words, says("a comment")] = ""
+    reason: Annotated[Words, describe("a comment")] = ""
     revision: Revision = None
 
 
@@ -194,7 +194,7 @@ class ReopenWork(Write[WorkView]):
     permission: ClassVar[str] = "the reviewer or the requester"
 
     work_item_id: WorkId
-    reason: Annotated[Words, says("what is missing")]
+    reason: Annotated[Words, describe("see what is missing")]
     revision: Revision = None
 
 
@@ -207,8 +207,8 @@ class HandOverWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner, the requester, or callers who control the owner"
 
     work_item_id: WorkId
-    to: Annotated[Words, says("the new owner's address")]
-    reason: Annotated[Words, says("why")] = ""
+    to: Annotated[Words, describe("the new owner's address")]
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -221,7 +221,7 @@ class CancelWork(Write[WorkView]):
     permission: ClassVar[str] = "the requester, the owner, or callers who control the owner"
 
     work_item_id: WorkId
-    reason: Annotated[Words, says("why")] = ""
+    reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 
 
@@ -235,12 +235,12 @@ class UpdateWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner or the requester"
 
     work_item_id: WorkId
-    title: Annotated[Words | None, says("what to do")] = None
-    description: Annotated[str | None, says("details")] = None
-    priority: Annotated[Priority | None, says("low, normal, high or urgent")] = None
-    labels: Annotated[tuple[Words, ...] | None, says("labels; they replace the current ones")] = None
-    reviewer_id: Annotated[Words | None, says("the reviewer")] = None
-    due_at: Annotated[Time | None, says("due time")] = None
+    title: Annotated[Words | None, describe("what to do")] = None
+    description: Annotated[str | None, describe("details")] = None
+    priority: Annotated[Priority | None, describe("low, normal, high or urgent")] = None
+    labels: Annotated[tuple[Words, ...] | None, describe("labels; they replace the current ones")] = None
+    reviewer_id: Annotated[Words | None, describe("the reviewer")] = None
+    due_at: Annotated[Time | None, describe("due time")] = None
     revision: Revision = None
 
 
@@ -253,5 +253,5 @@ class RelateWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner or the requester"
 
     work_item_id: WorkId
-    kind: Annotated[RelationKind, says("blocks, spawns or relates")]
-    other: Annotated[Words, says("the other item's id")]
+    kind: Annotated[RelationKind, describe("blocks, spawns or relates")]
+    other: Annotated[Words, describe("the other item's id")]

@@ -14,7 +14,7 @@ import msgspec
 
 from scout.base.codec import allowed_words
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
-from scout.settings.load import PROJECTS, find_project_setting, flat, nearest, parse, problems_in
+from scout.settings.load import PROJECTS, find_nearest, find_problems, find_project_setting, flatten, parse
 from scout.settings.record import SETTINGS, Setting, Settings
 
 _FIXED = frozenset({"home", "config", "runtime", "socket"})
@@ -25,11 +25,11 @@ def set_value(path: str, key: str, text: str, check: Callable[[Any], None] | Non
 
     `check` may refuse a well-formed value.
     """
-    setting = _setting(key, text)
-    value = _read(setting, text, {"key": key, "value": setting.written(setting.default)}, "config.set")
+    setting = _get_setting(key, text)
+    value = _read(setting, text, {"key": key, "value": setting.format(setting.default)}, "config.set")
     if check is not None:
         check(value)
-    with _locked(path):
+    with _lock_folder(path):
         _put(path, key, value)
     return value
 
@@ -37,16 +37,16 @@ def set_value(path: str, key: str, text: str, check: Callable[[Any], None] | Non
 def set_project(path: str, directory: str, key: str, text: str) -> None:
     """Write one setting of a project to the file; `none` restores the default."""
     setting = find_project_setting(key, directory, value=text)
-    again = {"setting": key, "value": setting.written(setting.default) or "none", "projectPath": directory}
+    again = {"setting": key, "value": setting.format(setting.default) or "none", "projectPath": directory}
     value = setting.default if text.lower() == "none" else _read(setting, text, again, "project.set")
-    with _locked(path):
+    with _lock_folder(path):
         _put_project(path, directory, key, None if value == setting.default else value)
 
 
 def add_project(path: str, directory: str) -> bool:
     """Add a directory to the known projects; whether it was new. Its settings stay as they are."""
-    with _locked(path):
-        known: object = parse(_bytes(path), path).get(PROJECTS, {})
+    with _lock_folder(path):
+        known: object = parse(_read_bytes(path), path).get(PROJECTS, {})
         if isinstance(known, dict) and directory in known:
             return False
         _put_project(path, directory)
@@ -57,11 +57,11 @@ def add_root(settings: Settings, directory: str) -> Settings:
     """Add a directory to the allowed roots, in the file and in the returned settings."""
     root = os.path.realpath(directory)
     if root == "/" or not Path(root).is_dir():
-        why = "is the whole disk" if root == "/" else "is no directory"
-        remedy = Remedy(operation="config.roots", parameters={}, why="the roots there are")
+        why = "is the root of the file system" if root == "/" else "is not a directory"
+        remedy = Remedy(operation="config.roots", parameters={}, why="list the allowed roots")
         raise Refused(BadRequest(problem=f"{root} {why}", field="roots", remedies=(remedy,)))
-    with _locked(settings.config):
-        kept: object = parse(_bytes(settings.config), settings.config).get("roots", [])
+    with _lock_folder(settings.config):
+        kept: object = parse(_read_bytes(settings.config), settings.config).get("roots", [])
         roots = cast(list[str], kept) if isinstance(kept, list) else []
         if root not in (*settings.roots, *roots):
             _put(settings.config, "roots", (*roots, root))
@@ -81,14 +81,14 @@ def _read(setting: Setting, text: str, again: dict[str, Any], operation: str) ->
         raise Refused(BadRequest(problem=problem, field=setting.key, remedies=(remedy,))) from None
 
 
-def _setting(key: str, text: str) -> Setting:
+def _get_setting(key: str, text: str) -> Setting:
     if key in SETTINGS:
         return SETTINGS[key]
-    near = nearest(key)
+    near = find_nearest(key)
     again = [Remedy(operation="config.set", parameters={"key": one, "value": text[:200]}) for one in near[:1]]
     problem = f"no setting is called {key[:80]}" + (f"; the nearest is {near[0]}" if near else "")
     if key in _FIXED:
-        problem = f"{key} is no setting: SCOUT_HOME in the environment says where Scout keeps its files"
+        problem = f"{key} is not a setting: SCOUT_HOME in the environment sets the data folder"
     remedy = Remedy(operation="config", parameters={}, why="every setting")
     candidates = tuple(Candidate(address=one) for one in near)
     remedies = (*again, remedy) if key not in _FIXED else (remedy,)
@@ -99,11 +99,11 @@ def _put(path: str, key: str, value: Any) -> None:
     """Write one key and keep every other line; mistyped forms of the key are removed."""
     import tomlkit  # noqa: PLC0415 (only writing a setting needs it)
 
-    before = _bytes(path)
+    before = _read_bytes(path)
     data = parse(before, path)
     document = tomlkit.parse(before.decode())
-    for typo, _ in flat(data):
-        if typo not in SETTINGS and nearest(typo)[:1] == [key]:
+    for typo, _ in flatten(data):
+        if typo not in SETTINGS and find_nearest(typo)[:1] == [key]:
             _remove(document, typo.split("."))
     if value is None:
         _remove(document, key.split("."))
@@ -118,7 +118,7 @@ def _put_project(path: str, directory: str, key: str = "", value: Any = None) ->
     """Write the table of a project, with one key if it is given; None removes the key."""
     import tomlkit  # noqa: PLC0415 (only writing a setting needs it)
 
-    before = _bytes(path)
+    before = _read_bytes(path)
     data, document = parse(before, path), tomlkit.parse(before.decode())
     projects = document.setdefault(PROJECTS, tomlkit.table(is_super_table=True))
     if not isinstance(projects, dict):
@@ -155,32 +155,32 @@ def _remove(table: dict[str, Any], parts: list[str]) -> None:
 
 def _check(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
     """Refuse a change that makes a setting wrong; settings that were already wrong may stay."""
-    old = problems_in(before, path)
-    if new := [one for one in problems_in(after, path) if one not in old]:
+    old = find_problems(before, path)
+    if new := [one for one in find_problems(after, path) if one not in old]:
         raise Refused(new[0])
 
 
 # -------------------------------------------------------------------------------------- the file
 
 
-def _bytes(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _build_refusal(path, error) from None
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Generator[None]:
+def _lock_folder(path: str) -> Generator[None]:
     """Lock the file's folder against other writers; the file cannot be the lock because it is replaced."""
     try:
         folder = Path(path).parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _build_refusal(path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -203,10 +203,10 @@ def _replace(path: str, text: str) -> None:
             Path(new).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _build_refusal(path, error) from None
 
 
-def _unwritable(path: str, error: OSError) -> Refused:
+def _build_refusal(path: str, error: OSError) -> Refused:
     remedy = Remedy(operation="config", parameters={}, why="where the file is expected")
     problem = f"{path} cannot be changed: {error.strerror}"
     return Refused(BadRequest(problem=problem, field="config.toml", remedies=(remedy,)))

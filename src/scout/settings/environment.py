@@ -13,7 +13,7 @@ ALLOWED = frozenset(
 )  # fmt: skip
 
 
-def environment_for(
+def build_environment(
     given: Mapping[str, str],
     inherited: Mapping[str, str] = os.environ,
     also: Iterable[str] = (),

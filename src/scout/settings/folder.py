@@ -28,9 +28,9 @@ def prepare(settings: Settings) -> None:
     parents = (str(Path(settings.config).parent), settings.runtime)
     inside = (settings.blobs, settings.sessions, settings.logs)
     for folder in dict.fromkeys((settings.home, *parents, *inside)):
-        _own(folder)
+        _check_own(folder)
     if Path(settings.runtime).is_symlink():
-        raise _refusal(settings.runtime, "it is a link")
+        raise _build_refusal(settings.runtime, "it is a link")
     _check_config(Path(settings.config))
 
 
@@ -43,14 +43,14 @@ def make_private(folder: Path) -> None:
 
 def refuse_network(home: str, mounts: str) -> None:
     """Refuse a data folder on a network file system; `mounts` is the system's mount table."""
-    if (kind := file_system(os.path.realpath(home), mounts)) in NETWORK:
+    if (kind := find_file_system(os.path.realpath(home), mounts)) in NETWORK:
         problem = f"{home} is on a network file system ({kind}), where the store cannot be kept safe"
         why = "after setting SCOUT_HOME to a folder on a disk of this machine"
         remedy = Remedy(operation="up", parameters={}, why=why)
         raise Refused(BadRequest(problem=problem, field="home", remedies=(remedy,)))
 
 
-def file_system(path: str, mounts: str) -> str | None:
+def find_file_system(path: str, mounts: str) -> str | None:
     """Return the file system type of a real path; if mounts share a mount point, the last one counts."""
     best, found = -1, None
     for line in mounts.splitlines():
@@ -64,17 +64,17 @@ def file_system(path: str, mounts: str) -> str | None:
     return found
 
 
-def _own(folder: str) -> None:
+def _check_own(folder: str) -> None:
     path = Path(folder)
     try:
         make_private(path)
         seen = path.stat()
         if folder == "/" or seen.st_mode & stat.S_ISVTX or seen.st_uid != os.getuid():
-            raise _refusal(folder, "it belongs to others too")
+            raise _build_refusal(folder, "other users have access to it")
         if stat.S_IMODE(seen.st_mode) != 0o700:
             path.chmod(0o700)
     except OSError as error:
-        raise _refusal(folder, error.strerror or str(error)) from None
+        raise _build_refusal(folder, error.strerror or str(error)) from None
 
 
 def _check_config(file: Path) -> None:
@@ -87,12 +87,12 @@ def _check_config(file: Path) -> None:
     if others:
         why = f"after you have read {file}, and made it yours: chown $USER and chmod 600"
         remedy = Remedy(operation="up", parameters={}, why=why)
-        problem = f"{file} can be changed by other users, and is not followed"
+        problem = f"{file} can be changed by other users, so Scout does not use it"
         raise Refused(BadRequest(problem=problem, field="config.toml", remedies=(remedy,)))
 
 
-def _refusal(folder: str, why: str) -> Refused:
+def _build_refusal(folder: str, why: str) -> Refused:
     remedy = Remedy(operation="up", parameters={}, why="after setting SCOUT_HOME to a folder of your own")
     return Refused(
-        BadRequest(problem=f"{folder} cannot be Scout's folder: {why}", field="home", remedies=(remedy,))
+        BadRequest(problem=f"{folder} cannot be the data folder: {why}", field="home", remedies=(remedy,))
     )

@@ -14,7 +14,7 @@ from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
 from scout.settings import where
-from scout.settings.record import PROJECT_SETTINGS, SECTIONS, SETTINGS, Setting, Settings, nested
+from scout.settings.record import PROJECT_SETTINGS, SECTIONS, SETTINGS, Setting, Settings, nest
 
 _FAMILIES = tuple(f"SCOUT_{section.upper()}_" for section in SECTIONS if "." not in section)
 PROJECTS = "projects"  # the table of the file with one table for each known project
@@ -51,16 +51,17 @@ def load(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
 def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None) -> Loaded:
     """Return the settings together with all problems."""
     environ = os.environ if environ is None else environ
-    home, config = where.folders(environ)
-    data, problems = _written(config)
-    given = [*_of_file(data, config), *_environment(environ), *_flags(flags)]
-    values, sources, wrong = _layered(given)
+    home, config = where.find_folders(environ)
+    data, problems = _read_file(config)
+    given = [*_list_file_values(data, config), *_list_environment_values(environ), *_list_flag_values(flags)]
+    values, sources, wrong = _apply_layers(given)
     projects, wrong_projects = read_projects(data, config, environ)
-    folders = {"home": home, "config": config, "runtime": os.path.dirname(where.socket_path(home, environ))}  # noqa: PTH120 (text in, text out)
-    values["roots"] = tuple(_real(root, environ) for root in values["roots"])
+    runtime = os.path.dirname(where.choose_socket_path(home, environ))  # noqa: PTH120 (text in, text out)
+    folders = {"home": home, "config": config, "runtime": runtime}
+    values["roots"] = tuple(_resolve_root(root, environ) for root in values["roots"])
     if values["notify.secretFile"] is not None:
-        values["notify.secretFile"] = _real(values["notify.secretFile"], environ)
-    tables = nested(values)
+        values["notify.secretFile"] = _resolve_root(values["notify.secretFile"], environ)
+    tables = nest(values)
     rules = {field.encode_name: tables.pop(field.encode_name) for field in msgspec.structs.fields(Rules)}
     settings = msgspec.convert({**folders, **tables, "rules": rules}, Settings)
     settings = msgspec.structs.replace(settings, projects=projects)
@@ -82,17 +83,17 @@ def parse(text: bytes, path: str) -> dict[str, Any]:
     raise Refused(BadRequest(problem=problem, field="config.toml", remedies=(_SHOW,)))
 
 
-def problems_in(data: dict[str, Any], path: str) -> tuple[BadRequest, ...]:
+def find_problems(data: dict[str, Any], path: str) -> tuple[BadRequest, ...]:
     """Return the problems of the values in a config file."""
-    return (*_layered(_of_file(data, path))[2], *read_projects(data, path)[1])
+    return (*_apply_layers(_list_file_values(data, path))[2], *read_projects(data, path)[1])
 
 
-def nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
+def find_nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
     """Return the known keys that are most similar, nearest first."""
     return difflib.get_close_matches(key[:80], known, n=3)
 
 
-def flat(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def flatten(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the dotted keys of a file, without projects; an empty table that is no section is a key."""
     rest = [(key, value) for key, value in reversed(data.items()) if key != PROJECTS]
     while rest:
@@ -103,23 +104,23 @@ def flat(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def _layered(given: list[_Given]) -> tuple[dict[str, Any], dict[str, str], list[BadRequest]]:
+def _apply_layers(given: list[_Given]) -> tuple[dict[str, Any], dict[str, str], list[BadRequest]]:
     values = {key: row.default for key, row in SETTINGS.items()}
     sources, problems = dict.fromkeys(SETTINGS, "default"), list[BadRequest]()
     for one in given:
         row = SETTINGS.get(one.key)
         if row is None:
-            problems.append(_unknown(one))
+            problems.append(_build_unknown(one))
             continue
         try:
             values[one.key] = row.check(one.value) if one.in_file else row.read(one.value)
             sources[one.key] = one.layer
         except ValueError as error:
-            problems.append(_wrong(one, str(error)))
+            problems.append(_build_wrong(one, str(error)))
     return values, sources, problems
 
 
-def _written(config: str) -> tuple[dict[str, Any], tuple[BadRequest, ...]]:
+def _read_file(config: str) -> tuple[dict[str, Any], tuple[BadRequest, ...]]:
     try:
         return parse(Path(config).read_bytes(), config), ()
     except FileNotFoundError:
@@ -132,14 +133,14 @@ def _written(config: str) -> tuple[dict[str, Any], tuple[BadRequest, ...]]:
         return {}, (refusal.diagnostic,)
 
 
-def _of_file(data: dict[str, Any], path: str) -> list[_Given]:
+def _list_file_values(data: dict[str, Any], path: str) -> list[_Given]:
     return [
         _Given(key=key, value=value, layer=f"file {path}", name=key, in_file=True)
-        for key, value in flat(data)
+        for key, value in flatten(data)
     ]
 
 
-def _environment(environ: Mapping[str, str]) -> Iterator[_Given]:
+def _list_environment_values(environ: Mapping[str, str]) -> Iterator[_Given]:
     """Yield the values in the environment; skip empty variables, but keep unknown ones of a section."""
     keys = {row.environment: row.key for row in SETTINGS.values()}
     for name, text in sorted(environ.items()):
@@ -148,14 +149,14 @@ def _environment(environ: Mapping[str, str]) -> Iterator[_Given]:
             yield _Given(key=key, value=text, layer=layer, name=name, known=tuple(keys))
 
 
-def _flags(flags: Mapping[str, str]) -> Iterator[_Given]:
+def _list_flag_values(flags: Mapping[str, str]) -> Iterator[_Given]:
     for key, text in flags.items():
         flag = SETTINGS[key].flag if key in SETTINGS else f"--{key}"
         yield _Given(key=key, value=text, layer=f"flag {flag}", name=key)
 
 
-def _unknown(given: _Given) -> BadRequest:
-    near = nearest(given.name, given.known)
+def _build_unknown(given: _Given) -> BadRequest:
+    near = find_nearest(given.name, given.known)
     problem = f"no setting is called {given.name:.80} ({given.layer})"
     if given.key in SECTIONS:
         problem = f"{given.key} is a section: write its settings below [{given.key}] ({given.layer})"
@@ -173,19 +174,19 @@ def _put(given: _Given, key: str) -> Remedy:
     """Suggest the value under the intended key, or that key's default if the value is invalid there."""
     row = SETTINGS[key]
     try:
-        text = row.written(row.check(given.value))
+        text = row.format(row.check(given.value))
     except ValueError:
-        text = row.written(row.default)
+        text = row.format(row.default)
     parameters = {"key": key, "value": text}
     return Remedy(operation="config.set", parameters=parameters, why=f"in the place of {given.key:.80}")
 
 
-def _wrong(given: _Given, expected: str) -> BadRequest:
+def _build_wrong(given: _Given, expected: str) -> BadRequest:
     problem = f"{given.key} = {str(given.value)[:60]!r} ({given.layer}): {expected}"
     remedy = Remedy(operation="config", parameters={}, why=f"after you have changed {given.layer}")
     if given.in_file:
         row = SETTINGS[given.key]
-        parameters = {"key": row.key, "value": row.written(row.default)}
+        parameters = {"key": row.key, "value": row.format(row.default)}
         remedy = Remedy(operation="config.set", parameters=parameters, why="the default")
     return BadRequest(problem=problem, field=given.key, remedies=(remedy,))
 
@@ -208,7 +209,7 @@ def read_projects(
             problems.append(_wrong_project(directory, path))
             continue
         values = {key: row.default for key, row in PROJECT_SETTINGS.items()}
-        for key, value in flat(cast(dict[str, Any], table)):
+        for key, value in flatten(cast(dict[str, Any], table)):
             if value == {}:  # a section without settings
                 continue
             try:
@@ -217,8 +218,8 @@ def read_projects(
                 problems.append(_wrong_value(directory, key, value, str(error), path))
             except Refused as refusal:
                 problems.append(cast(BadRequest, refusal.diagnostic))
-        real = _real(directory, os.environ if environ is None else environ)
-        projects[real] = msgspec.convert(nested(values), ProjectRules)
+        real = _resolve_root(directory, os.environ if environ is None else environ)
+        projects[real] = msgspec.convert(nest(values), ProjectRules)
     return projects, problems
 
 
@@ -229,7 +230,7 @@ def find_project_setting(key: str, directory: str, path: str = "", value: str | 
     """
     if key in PROJECT_SETTINGS:
         return PROJECT_SETTINGS[key]
-    near = nearest(key, tuple(PROJECT_SETTINGS))
+    near = find_nearest(key, tuple(PROJECT_SETTINGS))
     where_ = f" (file {path})" if path else ""
     problem = f"no setting of projects is called {key:.80}{where_}" + (
         f"; the nearest is {near[0]}" if near else f"; they are {', '.join(PROJECT_SETTINGS)}"
@@ -253,11 +254,11 @@ def _wrong_project(directory: str, path: str) -> BadRequest:
 def _wrong_value(directory: str, key: str, value: object, expected: str, path: str) -> BadRequest:
     row = PROJECT_SETTINGS[key]
     problem = f"{key} = {str(value)[:60]!r} of the project {directory} (file {path}): {expected}"
-    parameters = {"setting": key, "value": row.written(row.default) or "none", "projectPath": directory}
+    parameters = {"setting": key, "value": row.format(row.default) or "none", "projectPath": directory}
     remedy = Remedy(operation="project.set", parameters=parameters, why="the default")
     return BadRequest(problem=problem, field=key, remedies=(remedy,))
 
 
-def _real(root: str, environ: Mapping[str, str]) -> str:
+def _resolve_root(root: str, environ: Mapping[str, str]) -> str:
     """Return a root as a real path."""
-    return os.path.realpath(where.user_home(environ) + root[1:] if root.startswith("~") else root)
+    return os.path.realpath(where.find_user_home(environ) + root[1:] if root.startswith("~") else root)

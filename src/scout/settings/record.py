@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import inspect
 
-from scout.base.codec import allowed_words, plain
+from scout.base.codec import allowed_words, to_plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
@@ -139,7 +139,7 @@ class Setting(Record):
 
     @property
     def environment(self) -> str:
-        return f"SCOUT_{_words(self.key, '_').upper()}"
+        return f"SCOUT_{_split_words(self.key, '_').upper()}"
 
     @property
     def needs_restart(self) -> bool:
@@ -148,7 +148,7 @@ class Setting(Record):
 
     @property
     def flag(self) -> str:
-        return f"--{_words(self.key, '-')}"
+        return f"--{_split_words(self.key, '-')}"
 
     def check(self, value: object) -> Any:
         """Return the validated value; a ValueError says what was expected."""
@@ -169,14 +169,14 @@ class Setting(Record):
     def read(self, text: str) -> Any:
         """Return the value of a text from the environment, a flag or `config set`."""
         text.encode()  # text that is not UTF-8 is a ValueError too
-        kinds = _kinds(self.kind)
+        kinds = _list_kinds(self.kind)
         if inspect.NoneType in kinds and text.lower() == "none":
             return None
         if inspect.VarTupleType in kinds:
             return self.check([one for one in text.split(self._between) if one])
         return self.check(next(read for kind, read in _READERS.items() if kind in kinds)(text))
 
-    def written(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         """Return the value as text that `read` accepts."""
         if isinstance(value, bool) or value is None:
             return str(value).lower()
@@ -192,7 +192,7 @@ class Setting(Record):
         return extra.get("between", os.pathsep)
 
 
-def nested(values: dict[str, Any]) -> dict[str, Any]:
+def nest(values: dict[str, Any]) -> dict[str, Any]:
     """Return dotted keys as nested tables."""
     tables: dict[str, Any] = {}
     for key, value in values.items():
@@ -205,8 +205,8 @@ def nested(values: dict[str, Any]) -> dict[str, Any]:
 
 
 _READERS: dict[type[inspect.Type], Callable[[str], object]] = {
-    inspect.BoolType: where.truth,
-    inspect.IntType: where.whole,
+    inspect.BoolType: where.parse_truth,
+    inspect.IntType: where.parse_whole,
     inspect.FloatType: float,
     inspect.LiteralType: str.lower,
     inspect.StrType: str,
@@ -223,42 +223,42 @@ def _described(kind: Any) -> str:
     return str(noted.get("description", "another text"))
 
 
-def _kinds(kind: Any) -> set[type[inspect.Type]]:
+def _list_kinds(kind: Any) -> set[type[inspect.Type]]:
     found = inspect.type_info(kind)
     types = found.types if isinstance(found, inspect.UnionType) else (found,)
     return {type(one.type if isinstance(one, inspect.Metadata) else one) for one in types}
 
 
-def _words(key: str, between: str) -> str:
+def _split_words(key: str, between: str) -> str:
     return re.sub(r"(?=[A-Z])", between, key).replace(".", between).lower()
 
 
-def _rows(record: type[Record], above: str = "") -> Iterator[Setting]:
+def _list_rows(record: type[Record], above: str = "") -> Iterator[Setting]:
     """Yield the keys of a record and its nested records, except `Rules`, whose sections are top-level."""
     for field in msgspec.structs.fields(record):
         key, kind = f"{above}{field.encode_name}", cast(object, field.type)
         if isinstance(kind, type) and issubclass(kind, Record):
-            yield from _rows(kind, f"{key}.") if kind is not Rules else ()
+            yield from _list_rows(kind, f"{key}.") if kind is not Rules else ()
         elif not field.required and field.name != "projects":
             yield Setting(key=key, kind=kind, default=field.default)
 
 
 # The keys of one project.
-PROJECT_SETTINGS: dict[str, Setting] = {row.key: row for row in _rows(ProjectRules)}
+PROJECT_SETTINGS: dict[str, Setting] = {row.key: row for row in _list_rows(ProjectRules)}
 
 SETTINGS: dict[str, Setting] = {
     row.key: row
-    for row in (replaced for replaced in _rows(Settings) if not replaced.key.startswith("rules."))
-} | {row.key: row for row in _rows(Rules)}
+    for row in (replaced for replaced in _list_rows(Settings) if not replaced.key.startswith("rules."))
+} | {row.key: row for row in _list_rows(Rules)}
 
 SECTIONS = frozenset(
     ".".join(key.split(".")[:depth]) for key in SETTINGS for depth in range(1, key.count(".") + 1)
 )
 
 
-def values_of(settings: Settings) -> dict[str, Any]:
+def list_values(settings: Settings) -> dict[str, Any]:
     """Return the value of each key."""
-    tables = plain(settings)
+    tables = to_plain(settings)
     tables |= tables["rules"]
     return {key: value_at(tables, key) for key in SETTINGS}
 

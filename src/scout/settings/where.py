@@ -40,33 +40,33 @@ class Where:
 
 def find(environ: Mapping[str, str], platform: str = sys.platform) -> Where:
     """Return the folders, the socket and the start options; invalid values are left for `load` to refuse."""
-    home, config = folders(environ, platform)
-    file = _table(config)
+    home, config = find_folders(environ, platform)
+    file = _read_table(config)
     return Where(
         home=home,
         config=config,
-        socket=socket_path(home, environ),
+        socket=choose_socket_path(home, environ),
         host=_pick(environ.get("SCOUT_HOST"), str, file.get("host"), HOST) or HOST,
-        port=_pick(environ.get("SCOUT_PORT"), port, _port_or_none(file.get("port")), PORT),
-        autostart=_pick(environ.get("SCOUT_AUTOSTART"), truth, file.get("autostart"), AUTOSTART),
+        port=_pick(environ.get("SCOUT_PORT"), parse_port, _check_port(file.get("port")), PORT),
+        autostart=_pick(environ.get("SCOUT_AUTOSTART"), parse_truth, file.get("autostart"), AUTOSTART),
     )
 
 
-def folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, str]:
+def find_folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, str]:
     """Return the data folder and the config file: `SCOUT_HOME` for both, else the platform's folders."""
     if own := environ.get("SCOUT_HOME"):
-        home = _absolute(own, environ)
+        home = _make_absolute(own, environ)
         return home, f"{home.rstrip('/')}/config.toml"
-    user = user_home(environ).rstrip("/")
+    user = find_user_home(environ).rstrip("/")
     if platform == "darwin":
         data = config = f"{user}/Library/Application Support"
     else:
-        data = _xdg(environ, "XDG_DATA_HOME", f"{user}/.local/share")
-        config = _xdg(environ, "XDG_CONFIG_HOME", f"{user}/.config")
+        data = _find_xdg_folder(environ, "XDG_DATA_HOME", f"{user}/.local/share")
+        config = _find_xdg_folder(environ, "XDG_CONFIG_HOME", f"{user}/.config")
     return f"{data}/scout", f"{config}/scout/config.toml"
 
 
-def user_home(environ: Mapping[str, str]) -> str:
+def find_user_home(environ: Mapping[str, str]) -> str:
     """Return the user's home folder."""
     home = environ.get("HOME", "")
     if home.startswith("/"):
@@ -76,13 +76,13 @@ def user_home(environ: Mapping[str, str]) -> str:
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
-def socket_path(home: str, environ: Mapping[str, str]) -> str:
+def choose_socket_path(home: str, environ: Mapping[str, str]) -> str:
     """Return the socket in the data folder, or in the runtime folder if that path is too long for a socket.
 
     It depends on the real path, so that two spellings of one folder never lead to two sockets.
     """
     real = os.path.realpath(home)
-    if _fits(path := f"{real.rstrip('/')}/scout.sock"):
+    if _is_short_enough(path := f"{real.rstrip('/')}/scout.sock"):
         return path
     import hashlib
 
@@ -90,17 +90,17 @@ def socket_path(home: str, environ: Mapping[str, str]) -> str:
     name = f"scout-{os.getuid()}-{mark}/scout.sock"
     above = (environ.get("XDG_RUNTIME_DIR", ""), environ.get("TMPDIR", ""))
     paths = [f"{one.rstrip('/')}/{name}" for one in above if one.startswith("/") and os.path.isdir(one)]
-    return next((path for path in paths if _fits(path)), f"/tmp/{name}")
+    return next((path for path in paths if _is_short_enough(path)), f"/tmp/{name}")
 
 
-def truth(text: str) -> bool:
+def parse_truth(text: str) -> bool:
     """Parse a boolean from an environment variable or a flag."""
     if (word := text.lower()) not in _TRUTHS:
         raise ValueError("expected true, false, 1 or 0")
     return _TRUTHS[word]
 
 
-def whole(text: str) -> int:
+def parse_whole(text: str) -> int:
     """Parse a whole number in plain digits."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
@@ -108,14 +108,14 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def port(text: str) -> int:
+def parse_port(text: str) -> int:
     """Parse a port; 0 lets the system choose one."""
-    if _port_or_none(number := whole(text)) is None:
+    if _check_port(number := parse_whole(text)) is None:
         raise ValueError("expected a port, 0 to 65535")
     return number
 
 
-def _port_or_none(value: object) -> object:
+def _check_port(value: object) -> object:
     return value if type(value) is int and 0 <= value <= 65535 else None
 
 
@@ -129,7 +129,7 @@ def _pick(text: str | None, read: Callable[[str], T], written: object, default: 
     return written if isinstance(written, type(default)) else default
 
 
-def _table(config: str) -> dict[str, object]:
+def _read_table(config: str) -> dict[str, object]:
     """Return the config file, parsed only if it sets a key needed here: the parser is slow to import."""
     try:
         with open(config, "rb") as file:
@@ -146,17 +146,17 @@ def _table(config: str) -> dict[str, object]:
         return {}
 
 
-def _absolute(path: str, environ: Mapping[str, str]) -> str:
+def _make_absolute(path: str, environ: Mapping[str, str]) -> str:
     if path == "~" or path.startswith("~/"):
-        path = user_home(environ) + path[1:]
+        path = find_user_home(environ) + path[1:]
     return os.path.abspath(path)
 
 
-def _xdg(environ: Mapping[str, str], name: str, default: str) -> str:
+def _find_xdg_folder(environ: Mapping[str, str], name: str, default: str) -> str:
     """Return an XDG folder; a relative path counts as not set."""
     folder = environ.get(name, "")
     return os.path.abspath(folder) if folder.startswith("/") else default
 
 
-def _fits(path: str) -> bool:
+def _is_short_enough(path: str) -> bool:
     return len(os.fsencode(path)) <= _SOCKET_BYTES

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scout.store.migrate import migrate
-from scout.store.writer import Writer, refusal_of
+from scout.store.writer import Writer, build_refusal
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        _private(path)
+        _make_private(path)
         self._connection = connect(path)
         self.migrated = migrate(self._connection)
         self.undone: Callable[[], None] = lambda: None
@@ -66,9 +66,9 @@ class Database:
         """Run `work` on a reader in a thread: it sees committed data and never waits for the writer."""
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
+            return await loop.run_in_executor(self._readers, lambda: work(self._get_reader()))
         except sqlite3.DatabaseError as error:
-            raise refusal_of(error, str(self.path)) or error from None
+            raise build_refusal(error, str(self.path)) or error from None
 
     def glance(self) -> sqlite3.Connection:
         """Return a connection for short reads on the event loop; it sees committed data."""
@@ -88,13 +88,13 @@ class Database:
         self._readers.shutdown(wait=True)
         for connection in self._opened:
             connection.close()
-        checkpoint(self._connection, self.path, idle=True)
+        run_checkpoint(self._connection, self.path, idle=True)
         self._connection.close()
 
     def _was_undone(self) -> None:
         self.undone()
 
-    def _reader(self) -> sqlite3.Connection:
+    def _get_reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = connect(self.path, readonly=True)
@@ -103,7 +103,7 @@ class Database:
         return connection
 
 
-def _private(path: Path) -> None:
+def _make_private(path: Path) -> None:
     """Make the folder and the file readable by their owner only, from the first byte."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)
@@ -111,7 +111,7 @@ def _private(path: Path) -> None:
     path.chmod(0o600)
 
 
-def checkpoint(connection: sqlite3.Connection, path: Path, *, idle: bool) -> str:
+def run_checkpoint(connection: sqlite3.Connection, path: Path, *, idle: bool) -> str:
     """Checkpoint what can be checkpointed now; truncate the log too when it is idle or too large."""
     log = path.with_name(f"{path.name}-wal")
     large = log.exists() and log.stat().st_size > _LARGE
@@ -144,7 +144,7 @@ class Checkpointer:
         while not self._stop.wait(_CHECKPOINT):
             now = self._commits()
             if now != folded:
-                mode = checkpoint(connection, self._path, idle=now == seen)
+                mode = run_checkpoint(connection, self._path, idle=now == seen)
                 folded = now if mode == "TRUNCATE" else folded
             seen = now
         connection.close()

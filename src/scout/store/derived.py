@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from scout.base.record import Record
-from scout.identity.model_word import model_words
+from scout.identity.model_word import list_model_words
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.conversation import Member, Message
@@ -19,9 +19,9 @@ from scout.model.events.talk import AttachmentStored
 from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.session import Session
-from scout.model.usage import Counters, Totals, Usage, UsageDay, UsageLedger, day_of
+from scout.model.usage import Counters, Totals, Usage, UsageDay, UsageLedger, get_day
 from scout.model.work_item import WorkItem
-from scout.policy.nearest import keys_of
+from scout.policy.nearest import build_keys
 from scout.store.table import QUERIES
 
 _DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
@@ -61,7 +61,7 @@ def derive_from_event(connection: sqlite3.Connection, event: Event) -> None:
 
 
 def _write_endpoint(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
-    words = {"", *(model_words(endpoint.model) if endpoint.model else ())}
+    words = {"", *(list_model_words(endpoint.model) if endpoint.model else ())}
     entered = connection.execute("SELECT word FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
     if {word for (word,) in entered} != words:
         rows = [(endpoint.agent_id, endpoint.harness or "", word, endpoint.id) for word in sorted(words)]
@@ -92,7 +92,7 @@ def _write_name(connection: sqlite3.Connection, name: str) -> None:
     """Store a name once; whether an agent still has it is checked at lookup."""
     added = connection.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount
     if added:
-        rows = [(key, name) for key in keys_of(name)]
+        rows = [(key, name) for key in build_keys(name)]
         connection.executemany("INSERT INTO name_keys VALUES (?, ?)", rows)
 
 
@@ -215,12 +215,12 @@ _ADD_TO_DAY = (
 
 def _write_usage(connection: sqlite3.Connection, usage: Usage) -> None:
     """Add a usage report to its day; reports never change."""
-    day = day_of(usage)
+    day = get_day(usage)
     keys = (day.day, day.agent_id, str(day.category), day.harness, day.model)
     connection.execute(_ADD_TO_DAY, (*keys, *astuple(day.totals), *astuple(day.counters)))
 
 
-def days_since(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
+def read_days(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
     """Return the usage of each day since `day`, oldest first; read from sums, not from reports."""
     found = connection.execute(QUERIES["usage_since"], {"day": day})
     names = [column[0] for column in found.description]

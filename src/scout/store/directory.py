@@ -14,7 +14,7 @@ from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.directory import Wanted
 from scout.store.ledger import Ledger
-from scout.store.table import table_of
+from scout.store.table import get_table
 
 _COUNTED = 1000
 _LIVE = "a.lifecycle <> 'retired'"
@@ -80,7 +80,7 @@ class StoredDirectory:
     def _select(self, wanted: Wanted, limit: int, online: str) -> list[Agent]:
         where, values = self._build_conditions(wanted, online)
         query = f"SELECT a.data FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?"
-        read = table_of(Agent).read
+        read = get_table(Agent).read
         return [read(data) for (data,) in self._rows(query, *values, limit)]
 
     def count(self, wanted: Wanted) -> int:
@@ -150,7 +150,7 @@ class StoredDirectory:
 
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
-        read = table_of(Endpoint).read
+        read = get_table(Endpoint).read
         return [self._ledger.with_sign(read(data)) for (data,) in self._rows(query, agent_id)]
 
     def endpoint(self, endpoint_id: str) -> Endpoint | None:
@@ -210,7 +210,7 @@ class StoredDirectory:
 
     def _one(self, kind: Any, query: str, *values: Any) -> Any:
         found = next(self._rows(query, *values), None)
-        return table_of(kind).read(found[0]) if found else None
+        return get_table(kind).read(found[0]) if found else None
 
     def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         return iter(self._ledger.connection.execute(query, values))

@@ -33,7 +33,7 @@ _SYSTEM = {
 }
 
 
-def fault_of(error: Exception) -> Fault | None:
+def classify_error(error: Exception) -> Fault | None:
     """Return the fault behind an error of SQLite or of the system, if it is one of these."""
     if isinstance(error, OSError):
         return _SYSTEM.get(error.errno or 0)

@@ -7,15 +7,15 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from scout.base.codec import stored
+from scout.base.codec import encode_for_store
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.endpoint import Endpoint
-from scout.model.events.envelope import Changed, Event, concerned_agents
-from scout.model.events.event_types import event_type, read_event
-from scout.model.events.talk import ConversationCreated, MessagePosted, message_of
+from scout.model.events.envelope import Changed, Event, list_concerned_agents
+from scout.model.events.event_types import get_event_type, read_event
+from scout.model.events.talk import ConversationCreated, MessagePosted, read_message
 from scout.store.derived import derive, derive_from_event
-from scout.store.table import QUERIES, table_of
+from scout.store.table import QUERIES, get_table
 
 T = TypeVar("T", bound=Record)
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
@@ -64,21 +64,21 @@ class Ledger:
         """Return the record with this id."""
         if ident is None:
             return None
-        found = table_of(kind).get(self.connection, ident)
+        found = get_table(kind).get(self.connection, ident)
         return self.with_sign(found) if kind is Endpoint and found is not None else found
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
         """Return the first ids that begin with this text."""
-        return table_of(kind).beginning(self.connection, start, limit)
+        return get_table(kind).beginning(self.connection, start, limit)
 
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """Return the first record that a named query finds."""
         found = self.connection.execute(QUERIES[query], values).fetchone()
-        return self.with_sign(table_of(kind).read(found[0])) if found else None
+        return self.with_sign(get_table(kind).read(found[0])) if found else None
 
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
         """Return the records that a named query finds."""
-        read = table_of(kind).read
+        read = get_table(kind).read
         found = [read(data) for (data,) in self.connection.execute(QUERIES[query], values)]
         return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
 
@@ -108,11 +108,11 @@ class Ledger:
 
     def last_seq(self) -> int:
         """Return the number of the newest event."""
-        return last_seq(self.connection)
+        return read_last_seq(self.connection)
 
     def refresh(self, record: Record) -> None:
         """Write a row without an event: only for volatile fields, such as a sign of life."""
-        table_of(type(record)).write(self.connection, record)
+        get_table(type(record)).write(self.connection, record)
 
     # -- answers by key, and when a person last looked ------------------------------------------------
 
@@ -140,7 +140,7 @@ class Ledger:
         query = "SELECT 1 FROM receipts WHERE time < ? ORDER BY time LIMIT 1"
         return self.connection.execute(query, (int(before),)).fetchone() is not None
 
-    def last_look(self, user: str) -> Time | None:
+    def read_last_look(self, user: str) -> Time | None:
         """Return when this person last looked, or None."""
         found = self.connection.execute("SELECT time FROM looks WHERE user = ?", (user,)).fetchone()
         return Time(found[0]) if found else None
@@ -150,7 +150,7 @@ class Ledger:
         later = "ON CONFLICT (user) DO UPDATE SET time = max(time, excluded.time)"
         self.connection.execute(f"INSERT INTO looks VALUES (?, ?) {later}", (user, int(now)))
 
-    def rewind_look(self, user: str, now: Time) -> None:
+    def move_back_look(self, user: str, now: Time) -> None:
         """Move looks in the future back to now, after the clock was corrected."""
         self.connection.execute("UPDATE looks SET time = min(time, ?) WHERE user = ?", (int(now), user))
 
@@ -158,7 +158,7 @@ class Ledger:
 # -- the log -----------------------------------------------------------------------------------------
 
 
-def last_seq(connection: sqlite3.Connection) -> int:
+def read_last_seq(connection: sqlite3.Connection) -> int:
     """Return the number of the newest event; 0 if there is none."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
@@ -170,10 +170,10 @@ def append(connection: sqlite3.Connection, *events: Event) -> None:
             event.seq,
             event.id,
             int(event.time),
-            event_type(type(event)),
+            get_event_type(type(event)),
             str(event.source),
             str(event.target),
-            stored(event),
+            encode_for_store(event),
         )
         for event in events
     ]
@@ -183,29 +183,29 @@ def append(connection: sqlite3.Connection, *events: Event) -> None:
 
 def project(connection: sqlite3.Connection, *events: Event) -> None:
     """Write the rows that follow from events, in order. Replay does only this and decides nothing."""
-    changes = [(event, records_of(event)) for event in events]
-    encoded = iter([stored(record) for _, records in changes for record in records])
+    changes = [(event, list_records(event)) for event in events]
+    encoded = iter([encode_for_store(record) for _, records in changes for record in records])
     for event, records in changes:
         for record in records:
-            table = table_of(type(record))
+            table = get_table(type(record))
             connection.execute(table.upsert, table.row(record, next(encoded)))
             derive(connection, record)
         derive_from_event(connection, event)
-    rows = [(agent_id, event.seq) for event in events for agent_id in concerned_agents(event)]
+    rows = [(agent_id, event.seq) for event in events for agent_id in list_concerned_agents(event)]
     connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 
 
-def records_of(event: Event) -> Sequence[Record]:
+def list_records(event: Event) -> Sequence[Record]:
     """Return the records as they are after an event; none for an event that changes no record."""
     if isinstance(event, MessagePosted):
-        return (message_of(event),)
+        return (read_message(event),)
     if isinstance(event, ConversationCreated):
         return (event.payload.record, *event.payload.members)
     payload = event.payload
     return (payload.record,) if isinstance(payload, Changed) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (generic)
 
 
-def events_after(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
+def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
     """Return events in order, from the one after `seq`."""
     query = "SELECT data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
     for (data,) in connection.execute(query, (seq, limit)):

@@ -9,16 +9,16 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.store.disk import copy_to, sync_folder
 
 
-def scripts() -> dict[int, str]:
+def load_scripts() -> dict[int, str]:
     """Return the migrations by number."""
     folder = resources.files("scout.store") / "sql" / "schema"
     return {int(file.name[:4]): file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")}
 
 
-CURRENT = max(scripts())
+CURRENT = max(load_scripts())
 
 
-def version_of(connection: sqlite3.Connection) -> int:
+def read_version(connection: sqlite3.Connection) -> int:
     """Return the number of the last migration of this file; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
@@ -28,14 +28,14 @@ def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:
 
     A store with content is first copied to `scout.db.before-N` beside it.
     """
-    version = version_of(connection)
+    version = read_version(connection)
     if version > CURRENT:
         raise Refused(_build_refusal(connection, version))
-    due = sorted(number for number in scripts() if number > version)
+    due = sorted(number for number in load_scripts() if number > version)
     if due and version:
         _keep_copy(connection, due[0])
     for number in due:
-        script = scripts()[number]
+        script = load_scripts()[number]
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
     return tuple(due)
 
@@ -70,7 +70,7 @@ def _build_refusal(connection: sqlite3.Connection, version: int) -> BadRequest:
     older = path and path.with_name(f"{path.name}.before-{CURRENT + 1}")
     remedies: tuple[Remedy, ...] = ()
     if older is not None and older.is_file():
-        why = "the copy made before the newer Scout changed the store; what came later is not in it"
+        why = "the copy made before the newer Scout changed the store; later changes are not in it"
         remedies = (Remedy(operation="restore", parameters={"file": str(older)}, why=why),)
     where = f" {path}" if path else ""
     problem = f"the store{where} has schema {version} and this Scout knows {CURRENT}: use the newer Scout"

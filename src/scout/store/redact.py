@@ -10,7 +10,7 @@ from scout.base.time import Time
 from scout.model.conversation import Message
 from scout.model.conversation import redact as tombstone
 from scout.model.problems.request import NotFound
-from scout.store.table import table_of
+from scout.store.table import get_table
 
 # Exactly the expression that the trigger on the log allows.
 _EMPTIED = (
@@ -31,20 +31,20 @@ def redact(connection: sqlite3.Connection, message_id: str, now: Time) -> Redact
     If `first`, the caller appends a MessageRedacted with this message as its record
     in the same transaction, so the log shows when and by whom the body was removed.
     """
-    table = table_of(Message)
+    table = get_table(Message)
     message: Message | None = table.get(connection, message_id)
     if message is None:
         raise Refused(NotFound(noun="message", id=message_id))
     if message.redacted_at is not None:
         return Redaction(message, first=False)
     gone = tombstone(message, now)
-    with overwriting(connection):
-        _empty_body(connection, message)
+    with overwrite_freed(connection):
+        _erase_body(connection, message)
         table.write(connection, gone)
     return Redaction(gone, first=True)
 
 
-def _empty_body(connection: sqlite3.Connection, message: Message) -> None:
+def _erase_body(connection: sqlite3.Connection, message: Message) -> None:
     """Empty the event, after the index, which reads the words to remove from the event itself."""
     posted = (message.seq,)
     if connection.execute("SELECT 1 FROM indexed WHERE seq >= ?", posted).fetchone():
@@ -54,7 +54,7 @@ def _empty_body(connection: sqlite3.Connection, message: Message) -> None:
 
 
 @contextlib.contextmanager
-def overwriting(connection: sqlite3.Connection) -> Generator[None]:
+def overwrite_freed(connection: sqlite3.Connection) -> Generator[None]:
     """Overwrite freed bytes of the file with zeros while the context is open."""
     connection.execute("PRAGMA secure_delete = ON").fetchall()
     try:

@@ -8,17 +8,17 @@ from typing import NamedTuple
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.events.envelope import Event
-from scout.model.events.event_types import event_type, read_event
+from scout.model.events.event_types import get_event_type, read_event
 from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
-from scout.store.redact import overwriting
+from scout.store.redact import overwrite_freed
 
 _WORDS = 32  # maximum words of a query; more would be a pasted text
 _PREFIX = 3  # minimum letters before a star, so that it does not match half of all words
 _TAIL = 2000  # maximum unindexed events that are searched
 _MERGED = 500  # pages of the index rewritten per step
 _NEWEST = 2**63 - 1
-_WORK = ", ".join(f"'{event_type(kind)}'" for kind in (WorkItemCreated, WorkItemUpdated))
-_KNOWN = f"'{event_type(MessagePosted)}', {_WORK}"
+_WORK = ", ".join(f"'{get_event_type(kind)}'" for kind in (WorkItemCreated, WorkItemUpdated))
+_KNOWN = f"'{get_event_type(MessagePosted)}', {_WORK}"
 _WORK_ID = "CAST(data AS TEXT) ->> '$.payload.record.id'"
 
 
@@ -42,7 +42,7 @@ class SearchHit(NamedTuple):
 # -------------------------------------------------------------------------------------- feeding
 
 
-def feed(connection: sqlite3.Connection, limit: int) -> int:
+def index_events(connection: sqlite3.Connection, limit: int) -> int:
     """Index the next `limit` events of the log; return how much was done, 0 when nothing is left."""
     done, stale = connection.execute("SELECT seq, stale FROM indexed").fetchone()
     if stale:
@@ -88,7 +88,7 @@ def _scrub(connection: sqlite3.Connection, stale: int) -> None:
     """
     before = connection.total_changes
     pages = -_MERGED if stale > 1 else _MERGED
-    with overwriting(connection):
+    with overwrite_freed(connection):
         connection.execute("INSERT INTO search (search, rank) VALUES ('merge', ?)", (pages,))
     if stale > 1 or connection.total_changes - before < 2:
         connection.execute("UPDATE indexed SET stale = stale - 1")
@@ -97,7 +97,7 @@ def _scrub(connection: sqlite3.Connection, stale: int) -> None:
 # ------------------------------------------------------------------------------------ searching
 
 
-def places_of(connection: sqlite3.Connection, agent_id: str) -> tuple[str, ...]:
+def list_places(connection: sqlite3.Connection, agent_id: str) -> tuple[str, ...]:
     """Return what an agent may read: its conversations, and what names it."""
     query = "SELECT conversation_id FROM members WHERE agent_id = ? AND left_at IS NULL"
     return (agent_id, *(row[0] for row in connection.execute(query, (agent_id,))))
@@ -110,22 +110,22 @@ def search(
 
     `places`: ids of the conversations and agents that the caller may read; None: all.
     """
-    match, newest = _build_match(text, places), _position(before)
+    match, newest = _build_match(text, places), _parse_position(before)
     if match is None:
         return []
     (done,) = connection.execute("SELECT seq FROM indexed").fetchone()
     with _index_tail(connection, done) as tail:
         later = _matches(tail, match, newest, limit)
         renewed = {row[0] for row in tail.execute("SELECT id FROM indexed_work")}
-        hits = [_read_hits(_event(tail, seq), snippet) for seq, snippet in later]
+        hits = [_read_hits(_read_event(tail, seq), snippet) for seq, snippet in later]
     wanted = limit - len(hits) + len(renewed)
     earlier = _matches(connection, match, min(newest, done + 1), wanted)
-    old = (_read_hits(_event(connection, seq), snippet) for seq, snippet in earlier)
+    old = (_read_hits(_read_event(connection, seq), snippet) for seq, snippet in earlier)
     hits += [found for found in old if found.id not in renewed]
     return hits[:limit]
 
 
-def _position(before: str | None) -> int:
+def _parse_position(before: str | None) -> int:
     if before is None:
         return _NEWEST
     if not (before.isascii() and before.isdigit() and len(before) < 19):
@@ -144,7 +144,7 @@ def _build_match(text: str, places: Collection[str] | None) -> str | None:
     wanted = f"text : ({' AND '.join(terms)})"
     if places is None:
         return wanted
-    readable = " OR ".join(sorted({f'"{_token(place)}"' for place in places}))
+    readable = " OR ".join(sorted({f'"{_make_token(place)}"' for place in places}))
     return f"{wanted} AND places : ({readable})"
 
 
@@ -156,7 +156,7 @@ def _build_term(word: str) -> str:
     return f'"{bare}"*' if word.endswith("*") and letters >= _PREFIX else f'"{bare}"'
 
 
-def _token(place: str) -> str:
+def _make_token(place: str) -> str:
     """Return the last letters of an id, one word for the index; anything but an id matches nothing."""
     letters = place[-26:]
     return letters if letters.isascii() and letters.isalnum() else "none"
@@ -170,7 +170,7 @@ def _matches(connection: sqlite3.Connection, match: str, newest: int, limit: int
     return connection.execute(query, (match, newest, limit)).fetchall()
 
 
-def _event(connection: sqlite3.Connection, seq: int) -> Event:
+def _read_event(connection: sqlite3.Connection, seq: int) -> Event:
     return read_event(connection.execute("SELECT data FROM events WHERE seq = ?", (seq,)).fetchone()[0])
 
 
@@ -189,7 +189,7 @@ def _index_tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.
     rows = connection.execute(query, (done, _TAIL)).fetchall()
     memory = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        for statement in _schema(connection):
+        for statement in _read_schema(connection):
             memory.execute(statement)
         memory.execute("BEGIN")
         memory.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -200,6 +200,6 @@ def _index_tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.
         memory.close()
 
 
-def _schema(connection: sqlite3.Connection) -> Iterable[str]:
+def _read_schema(connection: sqlite3.Connection) -> Iterable[str]:
     query = "SELECT sql FROM sqlite_master WHERE name IN ('events', 'searched', 'search', 'indexed_work')"
     return [row[0] for row in connection.execute(query)]

@@ -10,7 +10,7 @@ from importlib import resources
 from operator import attrgetter
 from typing import Any
 
-from scout.base.codec import decode, stored
+from scout.base.codec import decode, encode_for_store
 from scout.base.record import Record
 from scout.model.agent import Agent
 from scout.model.alias import Alias
@@ -60,11 +60,11 @@ class Table:
 
     def row(self, record: Record, data: bytes) -> tuple[Any, ...]:
         """Return the values of a record's row; `data` is the stored record."""
-        return (*map(_cell, self._cells(record)), data)
+        return (*map(_to_cell, self._cells(record)), data)
 
     def write(self, connection: sqlite3.Connection, record: Record) -> None:
         """Insert or replace one row."""
-        connection.execute(self.upsert, self.row(record, stored(record)))
+        connection.execute(self.upsert, self.row(record, encode_for_store(record)))
 
     def get(self, connection: sqlite3.Connection, ident: str) -> Any:
         """Return the record with this id, or None."""
@@ -78,18 +78,18 @@ class Table:
 
     def read(self, data: bytes) -> Any:
         """Return the record of a row; kinds that every request reads are decoded once."""
-        return _shared(data, self.record) if self.record in _SHARED else decode(data, self.record)
+        return _decode_shared(data, self.record) if self.record in _SHARED else decode(data, self.record)
 
 
 @functools.lru_cache(maxsize=8192)
-def _shared(data: bytes, kind: type[Record]) -> Any:
+def _decode_shared(data: bytes, kind: type[Record]) -> Any:
     return decode(data, kind)
 
 
 _SHARED = frozenset({Agent, Endpoint, Conversation})
 
 
-def _cell(value: object) -> object:
+def _to_cell(value: object) -> object:
     """Return the SQLite value: text for names and states, integers for times and flags."""
     if type(value) is str or value is None:
         return value
@@ -183,7 +183,7 @@ TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 _BY_RECORD = {table.record: table for table in _TABLES}
 
 
-def table_of(record: type[Record]) -> Table:
+def get_table(record: type[Record]) -> Table:
     """Return the table of records of this type."""
     return _BY_RECORD[record]
 

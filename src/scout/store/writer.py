@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
-from scout.store.disk import Fault, fault_of
+from scout.store.disk import Fault, classify_error
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
@@ -39,13 +39,13 @@ _GROUP = 256
 _SLICE = 0.02
 
 
-def refusal_of(error: sqlite3.Error, path: str) -> Refused | None:
+def build_refusal(error: sqlite3.Error, path: str) -> Refused | None:
     """Return an SQLite error about the disk or the file as a refusal; None for any other error."""
-    fault = fault_of(error)
+    fault = classify_error(error)
     if fault is Fault.FULL:
         return Refused(StoreFull(path=path))
     if fault is Fault.DAMAGED:
-        verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+        verify = Remedy(operation="verify", parameters={}, why="see what can be read and what is lost")
         return Refused(StoreDamaged(path=path, problems=(str(error),), remedies=(verify,)))
     return None
 
@@ -176,4 +176,4 @@ class Writer:
 
     def _refusal(self, error: sqlite3.Error) -> Exception:
         """Return a full disk or a damaged file as a refusal; any other error is a bug and stays as it is."""
-        return refusal_of(error, self._path) or error
+        return build_refusal(error, self._path) or error

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from scout.tree.git import Repository, small_text
+from scout.tree.git import Repository, read_small_text
 from scout.tree.index_file import read_index
 from scout.tree.isolated_git import Isolation, is_sparse, object_bytes, open_isolated
 
@@ -31,7 +31,7 @@ def describe_checkout(repository: Repository) -> tuple[str, ...]:
         names = ", ".join(name.decode("utf-8", "replace") for name in facts.submodules[:_NAMED])
         fill = 'scout project set worktree.setup "git submodule update --init"'
         notes.append(f"the folders of submodules are empty ({names}); to fill them in new work trees: {fill}")
-    filters = sorted(set(_FILTER.findall(small_text(Path(repository.top, ".gitattributes")) or "")))
+    filters = sorted(set(_FILTER.findall(read_small_text(Path(repository.top, ".gitattributes")) or "")))
     if filters:
         fill = '; to fetch them in new work trees: scout project set worktree.setup "git lfs pull"'
         named = ", ".join(filters[:_NAMED])

@@ -29,21 +29,21 @@ class Repository(Record):
 def find_repository(folders: list[str]) -> Repository | None:
     """Return the work tree of the first of these folders that is a top level."""
     for folder in folders:
-        inner = _git_folder(Path(folder))
+        inner = _find_git_folder(Path(folder))
         if inner is not None:
-            head = (small_text(inner / "HEAD") or "").strip()
+            head = (read_small_text(inner / "HEAD") or "").strip()
             return Repository(
                 top=folder,
                 own=str(inner),
-                common=_common(inner) or str(inner),
-                main=_main(inner),
-                branch=_branch(head),
-                origin=_rebased(inner),
+                common=_find_common(inner) or str(inner),
+                main=_find_main(inner),
+                branch=_parse_branch(head),
+                origin=_read_rebased_branch(inner),
             )
     return None
 
 
-def small_text(path: Path) -> str | None:
+def read_small_text(path: Path) -> str | None:
     """Return the text of a small regular file; None for anything else."""
     try:
         if not path.is_file() or path.stat().st_size > _SMALL:
@@ -53,37 +53,37 @@ def small_text(path: Path) -> str | None:
         return None
 
 
-def _git_folder(folder: Path) -> Path | None:
+def _find_git_folder(folder: Path) -> Path | None:
     """Return the git folder of a work tree; a `.git` without HEAD is not a repository."""
     inner = folder / ".git"
-    pointer = small_text(inner)
+    pointer = read_small_text(inner)
     if pointer is not None:
         word, _, target = pointer.strip().partition(": ")
         if word != "gitdir":
             return None
         inner = folder / target
-    return inner if small_text(inner / "HEAD") is not None else None
+    return inner if read_small_text(inner / "HEAD") is not None else None
 
 
-def _main(inner: Path) -> str | None:
+def _find_main(inner: Path) -> str | None:
     """Return the main folder of a linked work tree's repository; for a bare repository, itself."""
-    shared = _common(inner)
+    shared = _find_common(inner)
     if shared is None:
         return None
     common = Path(shared)
     return str(common.parent if common.name.startswith(".") else common).removesuffix(".git")
 
 
-def _common(inner: Path) -> str | None:
-    shared = small_text(inner / "commondir")
+def _find_common(inner: Path) -> str | None:
+    shared = read_small_text(inner / "commondir")
     return None if shared is None else os.path.realpath(inner / shared.strip())
 
 
-def _branch(head: str) -> str | None:
+def _parse_branch(head: str) -> str | None:
     found = _BRANCH.fullmatch(head)
     return found[1] if found is not None and found[1] != ".invalid" else None
 
 
-def _rebased(inner: Path) -> str | None:
-    texts = (small_text(inner / name) for name in _REBASED)
+def _read_rebased_branch(inner: Path) -> str | None:
+    texts = (read_small_text(inner / name) for name in _REBASED)
     return next((text.strip().removeprefix("refs/heads/") for text in texts if text), None)

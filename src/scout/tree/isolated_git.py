@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from scout.ports import GitFailed
 from scout.settings.folder import make_private
-from scout.tree.git import Repository, small_text
+from scout.tree.git import Repository, read_small_text
 from scout.tree.git_process import ENVIRONMENT, GitProcess, passed_environment, read_global_config
 
 _CONFIG = """[core]
@@ -108,9 +108,9 @@ def open_git(repository: Repository, folder: Path, end: float) -> Generator[Isol
     objects = folder / "objects"
     make_private(objects)
     with _own_folder(folder) as own:
-        _fill(own, repository, _ignored_everywhere(own, end), fsync="none", attributes=_NO_ATTRIBUTES)
+        _fill_folder(own, repository, _find_global_ignores(own, end), fsync="none", attributes=_NO_ATTRIBUTES)
         _copy_index(own, repository)
-        environment = _environment(own, objects, repository)
+        environment = _build_environment(own, objects, repository)
         late = "its work tree is too large for a snapshot in time"
         yield IsolatedGit(repository.top, environment, end, private=True, limited=True, late=late)
 
@@ -122,8 +122,8 @@ def open_isolated(
     """Open git for an agent tree; `folder` holds temporary files, which are removed afterwards."""
     with _own_folder(folder) as own:
         kept = isolation.keep_objects
-        more = _ignored_everywhere(own, end) + _plain_settings(repository)
-        _fill(own, repository, more, fsync="all" if kept else "none", attributes=None)
+        more = _find_global_ignores(own, end) + _plain_settings(repository)
+        _fill_folder(own, repository, more, fsync="all" if kept else "none", attributes=None)
         if isolation.head is not None:
             (own / "HEAD").write_text(f"{isolation.head}\n", "utf-8")
         shallow = Path(repository.common, "shallow")  # where the history of a shallow clone ends
@@ -133,12 +133,12 @@ def open_isolated(
         if isolation.new_objects:
             objects = own / "objects"
             objects.mkdir(mode=0o700)
-        environment = _environment(own, objects, repository)
+        environment = _build_environment(own, objects, repository)
         if isolation.copy_index:
             _copy_index(own, repository)
         else:
             environment["GIT_INDEX_FILE"] = f"{repository.own}/index"
-            for path in _shared_indexes(repository):
+            for path in _list_shared_indexes(repository):
                 (own / path.name).symlink_to(path)
         yield IsolatedGit(repository.top, environment, end, private=isolation.new_objects)
 
@@ -159,15 +159,15 @@ def _own_folder(folder: Path) -> Generator[Path]:
 def is_sparse(repository: Repository) -> bool:
     """Whether a work tree is a sparse checkout."""
     files = (Path(repository.own, "config.worktree"), Path(repository.common, "config"))
-    return any(_SPARSE.search(small_text(file) or "") for file in files)
+    return any(_SPARSE.search(read_small_text(file) or "") for file in files)
 
 
 def object_bytes(repository: Repository) -> int:
     """Return the length of an object id in bytes."""
-    return 32 if _FORMAT.search(small_text(Path(repository.common, "config")) or "") else 20
+    return 32 if _FORMAT.search(read_small_text(Path(repository.common, "config")) or "") else 20
 
 
-def _fill(own: Path, repository: Repository, more: str, *, fsync: str, attributes: str | None) -> None:
+def _fill_folder(own: Path, repository: Repository, more: str, *, fsync: str, attributes: str | None) -> None:
     """Fill the git folder with Scout's settings, and the lists of ignored files and sparse patterns."""
     (own / "refs").mkdir(mode=0o700)
     (own / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
@@ -179,8 +179,8 @@ def _fill(own: Path, repository: Repository, more: str, *, fsync: str, attribute
         more=more,
     )
     (own / "config").write_text(config, "utf-8")
-    patterns = small_text(Path(repository.own, "info", "sparse-checkout")) if sparse else None
-    ignored = small_text(Path(repository.common, "info", "exclude")) or ""
+    patterns = read_small_text(Path(repository.own, "info", "sparse-checkout")) if sparse else None
+    ignored = read_small_text(Path(repository.common, "info", "exclude")) or ""
     told = any(line.strip() and not line.startswith("#") for line in ignored.splitlines())
     info = {"attributes": attributes, "exclude": ignored if told else None, "sparse-checkout": patterns}
     _write_info(own / "info", {name: text for name, text in info.items() if text is not None})
@@ -195,7 +195,7 @@ def _write_info(folder: Path, texts: dict[str, str]) -> None:
 
 def _plain_settings(repository: Repository) -> str:
     """Return the settings of the repository that are plain values: line endings and file modes."""
-    text = small_text(Path(repository.common, "config")) or ""
+    text = read_small_text(Path(repository.common, "config")) or ""
     shared = _SHARED.search(text)
     found = {name.lower(): value.lower() for name, value in _ENDINGS.findall(text)}
     if shared is not None:
@@ -206,38 +206,38 @@ def _plain_settings(repository: Repository) -> str:
 _excludes: tuple[float, tuple[str | None, ...], str] | None = None
 
 
-def _ignored_everywhere(own: Path, end: float) -> str:
+def _find_global_ignores(own: Path, end: float) -> str:
     """Return the setting that names the user's global list of ignored files."""
     global _excludes  # noqa: PLW0603 (a short memory of one value)
     user = tuple(os.environ.get(name) for name in ("HOME", "XDG_CONFIG_HOME"))
     if _excludes and _excludes[0] > time.monotonic() and _excludes[1] == user:
         return _excludes[2]
     path = read_global_config(str(own), end, "--type=path", "--get", "core.excludesFile").strip()
-    line = f"\texcludesFile = {_in_config(path)}\n" if path else ""
+    line = f"\texcludesFile = {_quote_for_config(path)}\n" if path else ""
     _excludes = (time.monotonic() + _REMEMBERED, user, line)
     return line
 
 
-def _in_config(value: str) -> str:
+def _quote_for_config(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _copy_index(own: Path, repository: Repository) -> None:
     """Copy the index with its time: git reads again what was written in the same second as the index."""
-    for path in (Path(repository.own, "index"), *_shared_indexes(repository)):
+    for path in (Path(repository.own, "index"), *_list_shared_indexes(repository)):
         if path.is_file():  # a repository without a commit has no index
             seen = path.stat()
             shutil.copyfile(path, own / path.name)
             os.utime(own / path.name, ns=(seen.st_atime_ns, seen.st_mtime_ns))
 
 
-def _shared_indexes(repository: Repository) -> list[Path]:
+def _list_shared_indexes(repository: Repository) -> list[Path]:
     """Return the files that a split index refers to: the newest, because git keeps old ones for a while."""
     found = sorted(Path(repository.own).glob("sharedindex.*"), key=lambda path: path.lstat().st_mtime)
     return found[-_SHARED_INDEXES:]
 
 
-def _environment(own: Path, objects: Path, repository: Repository) -> dict[str, str]:
+def _build_environment(own: Path, objects: Path, repository: Repository) -> dict[str, str]:
     return {
         **passed_environment(),
         **ENVIRONMENT,
@@ -245,10 +245,10 @@ def _environment(own: Path, objects: Path, repository: Repository) -> dict[str, 
         "GIT_WORK_TREE": repository.top,
         "GIT_INDEX_FILE": str(own / "index"),
         "GIT_OBJECT_DIRECTORY": str(objects),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(f"{repository.common}/objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_for_list(f"{repository.common}/objects"),
     }
 
 
-def _quoted(path: str) -> str:
+def _quote_for_list(path: str) -> str:
     """Quote a path for a colon-separated list."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(path) & {":", '"'} else path

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from scout.base.codec import decode, stored
+from scout.base.codec import decode, encode_for_store
 from scout.base.refusal import Refused
 from scout.ports import GitFailed, JournalEntry
 from scout.settings.folder import make_private
@@ -22,7 +22,7 @@ class FileJournal:
         """Store an entry; when this returns, it survives a power cut."""
         make_private(self._folder)
         with open_folder(str(self._folder), ()) as folder:
-            write_file(folder, _name(entry.id), stored(entry))
+            write_file(folder, _name(entry.id), encode_for_store(entry))
 
     def update(self, entry: JournalEntry) -> None:
         """Replace an entry."""

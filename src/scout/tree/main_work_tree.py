@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from scout.ports import GitFailed
-from scout.tree.git import Repository, find_repository, small_text
+from scout.tree.git import Repository, find_repository, read_small_text
 
 _BARE = re.compile(r"^\s*bare\s*(=\s*\"?(true|yes|on|1)\b|$)", re.IGNORECASE | re.MULTILINE)
 _WORK_TREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
@@ -57,14 +57,14 @@ def open_repository(folder: str) -> Repository:
 
 
 def _possible_tops(common: str) -> list[str]:
-    named = _WORK_TREE.search(small_text(Path(common, "config")) or "")
+    named = _WORK_TREE.search(read_small_text(Path(common, "config")) or "")
     tops = [str(Path(common).parent)] if Path(common).name == ".git" else []
     return [*tops, os.path.realpath(Path(common, named[1]))] if named else tops
 
 
 def _looks_bare(folder: str) -> bool:
     inner = Path(folder)
-    if inner.name == ".git" or small_text(inner / "HEAD") is None:
+    if inner.name == ".git" or read_small_text(inner / "HEAD") is None:
         return False
-    config = small_text(inner / "config")
+    config = read_small_text(inner / "config")
     return config is not None and bool(_BARE.search(config)) and (inner / "objects").is_dir()

@@ -14,7 +14,7 @@ from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Refused, Reme
 from scout.identity.address import fold
 from scout.policy.permit import check_project
 from scout.ports import Surroundings, WorkTreePath
-from scout.tree.git import Repository, find_repository, small_text
+from scout.tree.git import Repository, find_repository, read_small_text
 
 _FIELD = "projectPath"
 _LISTED = 1000  # maximum names compared to find a similar one
@@ -52,21 +52,21 @@ class Disk:
     def locate(self, directory: str, base: str | None = None) -> Surroundings:
         """Describe a directory; a relative one is relative to `base`. Refused if it does not exist."""
         real = self.real_path(directory, base)
-        folders = self._upward(real)
+        folders = self._list_upward(real)
         repository = find_repository(folders)
-        own = _project_file(_within(folders, repository))
+        own = _project_file(_limit_to_work_tree(folders, repository))
         root = own.folder if own else repository.top if repository else real
         check_project(root, self._home, self._temporary)
-        file = self._shared_file(repository) or own
-        named = _named(root, repository, file)
+        file = self._find_shared_file(repository) or own
+        named = _choose_name_folder(root, repository, file)
         says = file.says if file else _Project()
         return Surroundings(
             directory=real,
             project_root=root,
-            definition=_definition(says.name, named, real),
+            definition=_choose_definition(says.name, named, real),
             parent_folder=Path(named).parent.name,
             branch=repository.branch if repository else None,
-            workspace=_workspace(repository),
+            workspace=_choose_workspace(repository),
             repository=repository.top if repository else None,
             configured_name=says.name,
             harness=says.harness,
@@ -75,72 +75,72 @@ class Disk:
 
     def real_path(self, directory: str, base: str | None = None) -> str:
         """Return the directory without links. Refused if it does not exist."""
-        return _real(self._wished(directory, base))
+        return _resolve_path(self._make_absolute(directory, base))
 
     def find_work_tree(self, path: str, base: str | None = None) -> WorkTreePath:
         """Return in which work tree a file or directory is; it does not have to exist yet."""
-        wished = Path(os.path.normpath(self._wished(path, base)))
+        wished = Path(os.path.normpath(self._make_absolute(path, base)))
         named, real = os.path.realpath(wished.parent / "_")[:-1] + wished.name, os.path.realpath(wished)
         if not _is_text(named + real):
-            raise _refused("the real path is not UTF-8 text")
-        folders = self._upward(real if _is_folder(real) else str(Path(named).parent))
+            raise _build_refusal("the real path is not UTF-8 text")
+        folders = self._list_upward(real if _is_folder(real) else str(Path(named).parent))
         found = find_repository(folders)
         common = os.path.realpath(found.common) if found else None
         return WorkTreePath(path=named, real=real, top=found.top if found else None, common=common)
 
-    def _wished(self, directory: str, base: str | None) -> str:
+    def _make_absolute(self, directory: str, base: str | None) -> str:
         """Return the absolute path of a given directory."""
         if not directory or "\0" in directory or not _is_text(directory):
-            raise _refused("expected the path of a directory, as UTF-8 text")
+            raise _build_refusal("expected the path of a directory, as UTF-8 text")
         if directory == "~" or directory.startswith("~/"):
             directory = self._home + directory[1:]
         if not directory.startswith("/") and base is None:
-            problem = f"{directory:.120} is relative, and there is no directory that it is relative to"
-            raise _refused(problem, at=f"/{directory}")
+            problem = f"{directory:.120} is relative, but the caller has no directory"
+            raise _build_refusal(problem, at=f"/{directory}")
         return directory if base is None else f"{base}/{directory}" if directory[0] != "/" else directory
 
-    def _upward(self, real: str) -> list[str]:
+    def _list_upward(self, real: str) -> list[str]:
         """Return the directory and its parents, without folders that cannot be a project."""
         none = {"/", self._home, *self._temporary}
         return [folder for folder in map(str, (Path(real), *Path(real).parents)) if folder not in none]
 
-    def _shared_file(self, repository: Repository | None) -> _File | None:
+    def _find_shared_file(self, repository: Repository | None) -> _File | None:
         """Return the project file of the main repository, which names its linked work trees."""
         main = repository.main if repository else None
-        return _project_file(self._upward(main)) if main else None
+        return _project_file(self._list_upward(main)) if main else None
 
 
-def _real(path: str) -> str:
+def _resolve_path(path: str) -> str:
     try:
         real = os.path.realpath(path, strict=True)
         if not Path(real).is_dir():
             problem = f"{real} is a file, not a directory"
-            raise _refused(problem, at=str(Path(real).parent))
+            raise _build_refusal(problem, at=str(Path(real).parent))
     except (FileNotFoundError, NotADirectoryError):
-        raise _missing(path) from None
+        raise _build_missing(path) from None
     except OSError as error:
-        raise _refused(f"{path:.200} cannot be read: {error.strerror}") from None
+        raise _build_refusal(f"{path:.200} cannot be read: {error.strerror}") from None
     if not _is_text(real):
-        raise _refused("the real path of the directory is not UTF-8 text")
+        raise _build_refusal("the real path of the directory is not UTF-8 text")
     return real
 
 
-def _missing(path: str) -> Refused:
+def _build_missing(path: str) -> Refused:
     """Build the refusal of a missing directory, with its first missing part and similar names."""
     parts = [part for part in os.path.normpath(path).split("/") if part]
     above = Path("/")
     for part in parts:
         if not (above / part).is_dir():
-            near = difflib.get_close_matches(part, _names(above), n=3, cutoff=0.5)
+            near = difflib.get_close_matches(part, _list_folders(above), n=3, cutoff=0.5)
             found = [str(above / name) for name in near]
-            what = "is a file, not a directory" if (above / part).exists() else "is not there"
+            what = "is a file, not a directory" if (above / part).exists() else "does not exist"
             problem = f"{str(above / part)[:200]} {what}"
-            return _refused(problem, at=found[0] if found else str(above), near=found)
+            return _build_refusal(problem, at=found[0] if found else str(above), near=found)
         above = above / part
-    return _refused(f"{path:.200} is not there")
+    return _build_refusal(f"{path:.200} does not exist")
 
 
-def _names(folder: Path) -> list[str]:
+def _list_folders(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             found = itertools.islice(entries, _LISTED)
@@ -149,7 +149,7 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _within(folders: list[str], repository: Repository | None) -> list[str]:
+def _limit_to_work_tree(folders: list[str], repository: Repository | None) -> list[str]:
     """Drop the folders above a linked work tree: a project file above it does not apply to it."""
     if repository is None or repository.main is None:
         return folders
@@ -166,28 +166,28 @@ def _project_file(folders: list[str]) -> _File | None:
 
 
 def _read_project(path: Path) -> _Project:
-    text = small_text(path)
+    text = read_small_text(path)
     if text is None:
-        raise _refused(f"{path} is no readable text file")
+        raise _build_refusal(f"{path} is not a readable text file")
     try:
         says = decode(tomllib.loads(text), _Project)
     except Refused as refusal:
-        raise _refused(f"{path}: {refusal.diagnostic.message}") from None
+        raise _build_refusal(f"{path}: {refusal.diagnostic.message}") from None
     except (ValueError, RecursionError) as error:
-        raise _refused(f"{path} is not TOML: {str(error)[:200]}") from None
+        raise _build_refusal(f"{path} is not TOML: {str(error)[:200]}") from None
     if says.name is not None and not fold(says.name):
-        raise _refused(f"{path}: nothing is left of the name {says.name[:60]!r} when it is folded")
+        raise _build_refusal(f"{path}: nothing is left of the name {says.name[:60]!r} when it is folded")
     return says
 
 
-def _named(root: str, repository: Repository | None, file: _File | None) -> str:
+def _choose_name_folder(root: str, repository: Repository | None, file: _File | None) -> str:
     """Return the folder that gives the name: the project file's, the main repository's, or the project's."""
     if file is not None:
         return file.folder
     return repository.main if repository and repository.main else root
 
 
-def _definition(configured: str | None, folder: str, directory: str) -> str:
+def _choose_definition(configured: str | None, folder: str, directory: str) -> str:
     """Return the configured name or the folder's, folded. The broker checks whether it is free."""
     if name := fold(configured or Path(folder).name):
         return name
@@ -197,7 +197,7 @@ def _definition(configured: str | None, folder: str, directory: str) -> str:
     raise Refused(BadRequest(problem=problem, field=_FIELD, remedies=(remedy,)))
 
 
-def _workspace(repository: Repository | None) -> str | None:
+def _choose_workspace(repository: Repository | None) -> str | None:
     """Return the branch of a linked work tree, also during a rebase; the folder's name if detached."""
     if repository is None or repository.main is None:
         return None
@@ -217,7 +217,7 @@ def _is_text(text: str) -> bool:
     return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
-def _refused(problem: str, at: str = "", near: Sequence[str] = ()) -> Refused:
+def _build_refusal(problem: str, at: str = "", near: Sequence[str] = ()) -> Refused:
     again = {"projectPath": at, "body": PLACEHOLDER}
     remedy = Remedy(operation="ask", parameters=again, why="an existing directory")
     return Refused(

@@ -55,24 +55,24 @@ class GitSnapshots:
 
     def before(self, session_id: str, flight_id: str, directory: str) -> None:
         """Take the first snapshot of a flight; a later one does not replace it."""
-        folder = self._folder(session_id)
-        if self._kept(folder, flight_id) is None:
-            self._keep(folder, flight_id, self._first(folder, directory))
+        folder = self._get_folder(session_id)
+        if self._read_record(folder, flight_id) is None:
+            self._write_record(folder, flight_id, self._take_first(folder, directory))
 
     def after(self, session_id: str, flight_id: str) -> None:
         """Take the last snapshot. If that fails, the flight is compared with the current tree."""
-        folder = self._folder(session_id)
-        kept = self._kept(folder, flight_id)
+        folder = self._get_folder(session_id)
+        kept = self._read_record(folder, flight_id)
         if kept is None or not kept.base:
             return
         with contextlib.suppress(GitFailed):
             head = self._take(folder, kept.directory, self._end())
-            self._keep(folder, flight_id, replace(kept, head=head, ended=time.time()))
+            self._write_record(folder, flight_id, replace(kept, head=head, ended=time.time()))
 
     def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
         """Compare the two snapshots, or say why that is not possible."""
-        folder = self._folder(session_id)
-        kept = self._kept(folder, flight_id)
+        folder = self._get_folder(session_id)
+        kept = self._read_record(folder, flight_id)
         if kept is None:
             removed = (folder.parent / _REMOVED).exists()
             return Change(
@@ -83,7 +83,7 @@ class GitSnapshots:
         end = self._end(_PATIENCE)
         try:
             head = kept.head or self._take(folder, kept.directory, end)
-            with open_git(_repository(kept.directory), folder, end) as git:
+            with open_git(_require_repository(kept.directory), folder, end) as git:
                 stat = git.read("diff-tree", "--stat=100", "-M", kept.base, head, most=self._shown)
                 words = ("diff-tree", "-p", "-M", "--no-ext-diff", "--no-textconv", kept.base, head)
                 text = git.read(*words, most=self._shown) if patch else Output("", cut=False)
@@ -101,7 +101,7 @@ class GitSnapshots:
 
     def period(self, session_id: str, flight_id: str) -> SnapshotPeriod | None:
         """Return when the snapshots of a flight were taken; None if there is no first one."""
-        kept = self._kept(self._folder(session_id), flight_id)
+        kept = self._read_record(self._get_folder(session_id), flight_id)
         if kept is None or not kept.base or not kept.began:
             return None
         top = os.path.realpath(kept.directory)
@@ -109,14 +109,14 @@ class GitSnapshots:
 
     def files(self, session_id: str, flight_id: str) -> frozenset[str]:
         """Return the files that differ between the two snapshots; none if they cannot be compared."""
-        folder = self._folder(session_id)
-        kept = self._kept(folder, flight_id)
+        folder = self._get_folder(session_id)
+        kept = self._read_record(folder, flight_id)
         if kept is None or not kept.head:
             return frozenset()
         words = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", kept.base, kept.head)
         with (
             contextlib.suppress(GitFailed),
-            open_git(_repository(kept.directory), folder, self._end()) as git,
+            open_git(_require_repository(kept.directory), folder, self._end()) as git,
         ):
             return frozenset(git.run(*words).split("\0")[:-1])
         return frozenset()
@@ -125,19 +125,19 @@ class GitSnapshots:
 
     def list_stored(self) -> tuple[StoredFolder, ...]:
         """List the snapshots of each session, which share their objects."""
-        return tuple(_stored(folder) for folder in self._sessions.glob(f"*/{_NAME}"))
+        return tuple(_describe_folder(folder) for folder in self._sessions.glob(f"*/{_NAME}"))
 
     def remove(self, folder: StoredFolder) -> None:
         """Remove the snapshots of a session."""
-        pictures = self._folder(folder.session_id)
+        pictures = self._get_folder(folder.session_id)
         (pictures.parent / _REMOVED).touch(mode=0o600)
         remove_folder(pictures)
 
     # -- taking one ------------------------------------------------------------------------------
 
-    def _first(self, folder: Path, directory: str) -> _Kept:
+    def _take_first(self, folder: Path, directory: str) -> _Kept:
         try:
-            top = _repository(directory).top
+            top = _require_repository(directory).top
             if top == os.path.realpath(Path.home()):
                 return _Kept(problem="its git work tree is the home folder")
             began = time.time()
@@ -147,7 +147,7 @@ class GitSnapshots:
 
     def _take(self, folder: Path, directory: str, end: float) -> str:
         """Take a snapshot of the tree with new files that are not ignored; unreadable files are skipped."""
-        with open_git(_repository(directory), folder, end) as git:
+        with open_git(_require_repository(directory), folder, end) as git:
             git.drop_submodules()
             git.run("add", "-A", "--ignore-errors", "--", ".", fine=(0, 1))
             tree = git.run("write-tree", "--missing-ok").strip()
@@ -166,37 +166,37 @@ class GitSnapshots:
 
     # -- what is kept ----------------------------------------------------------------------------
 
-    def _folder(self, session_id: str) -> Path:
-        return self._sessions / _safe(session_id) / _NAME
+    def _get_folder(self, session_id: str) -> Path:
+        return self._sessions / _check_id(session_id) / _NAME
 
-    def _kept(self, folder: Path, flight_id: str) -> _Kept | None:
+    def _read_record(self, folder: Path, flight_id: str) -> _Kept | None:
         try:
-            return decode((folder / f"{_safe(flight_id)}.json").read_bytes(), _Kept)
+            return decode((folder / f"{_check_id(flight_id)}.json").read_bytes(), _Kept)
         except (OSError, Refused):
             return None
 
-    def _keep(self, folder: Path, flight_id: str, kept: _Kept) -> None:
+    def _write_record(self, folder: Path, flight_id: str, kept: _Kept) -> None:
         make_private(folder)
-        path = folder / f"{_safe(flight_id)}.json"
+        path = folder / f"{_check_id(flight_id)}.json"
         written = path.with_suffix(".new")
         written.touch(mode=0o600)
         written.write_bytes(encode(kept))
         written.replace(path)
 
 
-def _stored(folder: Path) -> StoredFolder:
+def _describe_folder(folder: Path) -> StoredFolder:
     size, written = measure(folder)
     return StoredFolder(session_id=folder.parent.name, name=_NAME, size=size, ended=written)
 
 
-def _repository(directory: str) -> Repository:
+def _require_repository(directory: str) -> Repository:
     found = find_repository([directory, *map(str, Path(directory).parents)])
     if found is None:
         raise GitFailed(f"{directory} is not a git work tree")
     return found
 
 
-def _safe(part: str) -> str:
+def _check_id(part: str) -> str:
     """Return an id that is safe as a file name."""
     if not _SAFE.fullmatch(part):
         raise ValueError(f"not an id: {part!r}")

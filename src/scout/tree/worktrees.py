@@ -21,7 +21,7 @@ from scout.ports import (
     TreeToCompare,
 )
 from scout.ports.folders import remove_folder
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 from scout.settings.folder import make_private
 from scout.tree.administration import Administration
 from scout.tree.checkout import check_out, check_out_index, describe_checkout
@@ -284,7 +284,7 @@ class GitWorkTrees:
 
     def run_command(self, path: str, command: str, seconds: float) -> CommandResult:
         """Run a command of the operator in a work tree."""
-        return self._commands.run(path, command, seconds, environment_for({}, also=self._environment))
+        return self._commands.run(path, command, seconds, build_environment({}, also=self._environment))
 
     def stop_commands(self) -> None:
         """End the commands that run, because Scout stops."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.live.model.script import Call, Heard, Turn
 
-__all__ = ["PATH", "PING", "closing", "heard", "opening", "problem"]
+__all__ = ["PATH", "PING", "closing", "opening", "problem", "read_request"]
 
 PATH = "/v1/chat/completions"
 PING = b": ping\n\n"
@@ -15,7 +15,7 @@ _USAGE = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
 _WHO = {"user": "user", "assistant": "model", "tool": "tool"}
 
 
-def heard(body: Any) -> Heard:
+def read_request(body: Any) -> Heard:
     """What a request says; what the program itself tells the model is left out."""
     turns = [turn for message in body["messages"] for turn in _turns(message)]
     return Heard(tuple(turns), tuple(tool["function"]["name"] for tool in body.get("tools") or ()))

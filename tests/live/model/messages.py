@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.live.model.script import Call, Heard, Turn
 
-__all__ = ["PATH", "PING", "closing", "heard", "opening", "problem"]
+__all__ = ["PATH", "PING", "closing", "opening", "problem", "read_request"]
 
 PATH = "/v1/messages"
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -19,7 +19,7 @@ _USAGE = {
 }
 
 
-def heard(body: Any) -> Heard:
+def read_request(body: Any) -> Heard:
     """What a request says. A user's message may hold several texts and the results of tools between them."""
     turns = [turn for message in body["messages"] for turn in _turns(message)]
     return Heard(tuple(turns), tuple(tool["name"] for tool in body.get("tools", ())))

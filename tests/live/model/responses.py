@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.live.model.script import Call, Heard, Turn
 
-__all__ = ["PATH", "PING", "closing", "heard", "opening", "problem"]
+__all__ = ["PATH", "PING", "closing", "opening", "problem", "read_request"]
 
 PATH = "/v1/responses"
 PING = b": ping\n\n"
@@ -21,7 +21,7 @@ _USAGE = {
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 
 
-def heard(body: Any) -> Heard:
+def read_request(body: Any) -> Heard:
     """What a request says; a tool of a namespace is spelled `namespace/name`."""
     given = body["input"]
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
-__all__ = ["Answer", "Call", "Heard", "Turn", "answer_to", "steps_of"]
+__all__ = ["Answer", "Call", "Heard", "Turn", "answer_to", "parse_steps"]
 
 _OPEN = re.compile(r"<<(say|tool|force|follow|echo|sleep|stall|error)\b\s*")
 _JOINED = re.compile(r"\s+\+\+\s+")
@@ -70,13 +70,13 @@ class Block(NamedTuple):
 
 def answer_to(heard: Heard) -> Answer:
     """The answer that the script asks for."""
-    prompt, later = _played(heard.turns)
+    prompt, later = _find_played(heard.turns)
     if prompt is None:
         return Answer(("no script",))
     results = [turn.text for turn in later if turn.by == "tool"]
     done = sum(1 for by, _ in groupby(later, lambda turn: turn.by) if by == "model")
     try:
-        steps = steps_of(prompt)
+        steps = parse_steps(prompt)
         if done >= len(steps):
             return Answer(("the script is over",))
         return _answer(steps[done], heard.offered, results, prompt)
@@ -84,7 +84,7 @@ def answer_to(heard: Heard) -> Answer:
         return Answer((f"bad script: {problem}",))
 
 
-def steps_of(prompt: str) -> list[list[Block]]:
+def parse_steps(prompt: str) -> list[list[Block]]:
     """The steps of a prompt, each a list of blocks."""
     text = html.unescape(prompt)
     steps: list[list[Block]] = []
@@ -99,7 +99,7 @@ def steps_of(prompt: str) -> list[list[Block]]:
     return steps
 
 
-def _played(turns: tuple[Turn, ...]) -> tuple[str | None, tuple[Turn, ...]]:
+def _find_played(turns: tuple[Turn, ...]) -> tuple[str | None, tuple[Turn, ...]]:
     """The last prompt with a script, and what came after it."""
     for at in range(len(turns) - 1, -1, -1):
         if turns[at].by == "user" and _OPEN.search(html.unescape(turns[at].text)):
@@ -162,9 +162,9 @@ def _content(block: Block, offered: tuple[str, ...], results: list[str], prompt:
         case "say":
             return block.text
         case "tool":
-            return Call(_offered(block.text, offered), _filled(block.arguments, results))
+            return Call(_find_offered(block.text, offered), _fill(block.arguments, results))
         case "force":
-            return Call(block.text, _filled(block.arguments, results))
+            return Call(block.text, _fill(block.arguments, results))
         case "follow":
             named = _next_call(results[-1] if results else "")
             return Call(block.text + named.name, named.arguments)
@@ -172,19 +172,19 @@ def _content(block: Block, offered: tuple[str, ...], results: list[str], prompt:
             return "\n".join(results) or prompt
 
 
-def _offered(name: str, offered: tuple[str, ...]) -> str:
+def _find_offered(name: str, offered: tuple[str, ...]) -> str:
     for one in offered:
         if one == name or one.endswith((f"__{name}", f"/{name}")):
             return one
     raise ValueError(f"no tool {name} among {', '.join(offered) or 'none'}")
 
 
-def _filled(value: Any, results: list[str]) -> Any:
+def _fill(value: Any, results: list[str]) -> Any:
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return {name: _filled(one, results) for name, one in pairs}
+        return {name: _fill(one, results) for name, one in pairs}
     if isinstance(value, list):
-        return [_filled(one, results) for one in cast("list[Any]", value)]
+        return [_fill(one, results) for one in cast("list[Any]", value)]
     if isinstance(value, str) and re.fullmatch(r"\$\w+", value):
         return _newest(value[1:], results)
     return value

@@ -18,7 +18,7 @@ from scout.policy.tree.finish import (
     merge_message,
     plan_finish,
 )
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 
 MERGE, KEEP, DISCARD = FinishChoice
 CHILD = FinishFacts(
@@ -47,7 +47,7 @@ def refusal(facts: FinishFacts, choice: FinishChoice, reason: str = "") -> Any:
 
 
 def commands(found: Any) -> list[str]:
-    return [command_line(one) for one in found.remedies]
+    return [build_command_line(one) for one in found.remedies]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from scout.adapters.acp.events import choose_option
 from scout.adapters.acp.opening import AcpOpening, AcpSession, has_no_context
 from scout.adapters.acp.turn import AcpTurn, find_request
-from scout.adapters.harness import TurnImpossible, find_command, first_prompt, not_attachable
+from scout.adapters.harness import TurnImpossible, build_first_prompt, find_command, refuse_attach
 from scout.adapters.persistent.harness import PersistentHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import Rpc, RpcError
@@ -26,7 +26,7 @@ from scout.ports import (
     Started,
     UsageKind,
 )
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 
 _CHECKED = "it was started only to find the session"
 # Environment variables of each agent, by a word in its command line.
@@ -91,12 +91,12 @@ class Acp(PersistentHarness):
             session = await self._open_session(running, spec)
             if session.native_id == native_id:
                 return self._describe(running, spec)
-            raise Refused(not_attachable(self.name, spec, native_id, "this session runs under another name"))
+            raise Refused(refuse_attach(self.name, spec, native_id, "this session runs under another name"))
         pipe = self._make_pipe(spec.session_id)
         try:
             session = await self._run(pipe, spec, native_id)
         except TurnImpossible as problem:
-            raise Refused(not_attachable(self.name, spec, native_id, problem.failed.reason)) from problem
+            raise Refused(refuse_attach(self.name, spec, native_id, problem.failed.reason)) from problem
         finally:
             await pipe.stop(_CHECKED, self._limits)
         return Started(native_ids={"session": session.native_id}, model=session.model)
@@ -108,7 +108,7 @@ class Acp(PersistentHarness):
         if pipe is not None:
             await self._open_session(pipe, spec)
             return pipe
-        await clear_last(self._folder(spec.session_id))
+        await clear_last(self._get_folder(spec.session_id))
         # Agents do not store a session without a turn.
         fresh = has_no_context(self._list_pipes(spec.session_id))
         pipe = self._make_pipe(spec.session_id)
@@ -129,7 +129,9 @@ class Acp(PersistentHarness):
         """Open the session in a program. If it is already open there, the answers are read from its files."""
         known = self._opened.get(pipe.run.folder)
         if known is None:
-            opening = AcpOpening(Rpc(pipe), spec, str(self._directory(spec)), self._environment(spec))
+            opening = AcpOpening(
+                Rpc(pipe), spec, str(self._choose_directory(spec)), self._build_environment(spec)
+            )
             known = self._opened[pipe.run.folder] = await opening.open(native_id)
         return known
 
@@ -142,18 +144,18 @@ class Acp(PersistentHarness):
         hint = _HINT.format(spec.address)
         if not command:
             raise TurnImpossible(hint, missing=Missing.BINARY)
-        directory, environment = self._directory(spec), self._environment(spec)
+        directory, environment = self._choose_directory(spec), self._build_environment(spec)
         found = find_command(command, directory, environment["PATH"])
         if found is None:
             raise TurnImpossible(f"{command[0]} was not found; {hint}", missing=Missing.BINARY)
         return Launch(found, str(directory), "", environment)
 
-    def _environment(self, spec: SessionSpec) -> dict[str, str]:
+    def _build_environment(self, spec: SessionSpec) -> dict[str, str]:
         words = " ".join(spec.command or self._command)
         own = [name for word, names in _OWN.items() if word in words for name in names]
         withheld = {name for word, names in _WITHHELD.items() if word in words for name in names}
         given = {name: value for name, value in spec.environment.items() if name not in withheld}
-        return environment_for(given, also=(*own, *self._also))
+        return build_environment(given, also=(*own, *self._also))
 
     def _refuse(self, spec: SessionSpec, failed: Failed) -> Diagnostic:
         if failed.missing is not None:
@@ -164,13 +166,13 @@ class Acp(PersistentHarness):
                 harness=self.name, missing=failed.missing, hint=failed.reason, remedies=remedies
             )
         if named := self._native_id(spec) or spec.fork_of:
-            return not_attachable(self.name, spec, named, failed.reason)
+            return refuse_attach(self.name, spec, named, failed.reason)
         return super()._refuse(spec, failed)
 
     # -- its turns -------------------------------------------------------------------------------
 
     async def _send_prompt(self, pipe: Pipe, spec: SessionSpec, prompt: Prompt) -> None:
-        words = first_prompt(spec, prompt, had_turns=self._had_turns(spec.session_id))
+        words = build_first_prompt(spec, prompt, had_turns=self._has_had_turns(spec.session_id))
         session = self._opened[pipe.run.folder]
         params = {"sessionId": session.native_id, "prompt": [{"type": "text", "text": words}]}
         try:

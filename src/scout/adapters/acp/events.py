@@ -6,7 +6,7 @@ from typing import Any
 
 from scout.adapters.harness import INTERRUPTED, MCP_KEY, estimate_tokens
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.model.permission import request_of
+from scout.model.permission import build_request
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,
@@ -28,7 +28,7 @@ _INTERNAL = -32603
 _WIDTH = 2000
 _ALLOWS, _REJECTS = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 _ENDS = {
-    "refusal": (Layer.PROVIDER, "the model refused to go on"),
+    "refusal": (Layer.PROVIDER, "the model refused to continue"),
     "max_tokens": (Layer.PROVIDER, "the model reached its limit of tokens"),
     "max_turn_requests": (Layer.HARNESS, "the agent reached its limit of requests in one turn"),
 }
@@ -52,30 +52,30 @@ class AcpReader:
         self._tokens: tuple[int, int] | None = None
         self._last_other = ""
 
-    def update(self, update: Entry) -> list[HarnessEvent]:
+    def read_update(self, update: Entry) -> list[HarnessEvent]:
         """Return the events of one notification."""
         kind = text(update, "sessionUpdate")
         match kind:
             case "agent_message_chunk":
-                return self._chunk(update)
+                return self._read_chunk(update)
             case "tool_call" | "tool_call_update":
                 self._parted = True
-                return self._tool(update)
+                return self._read_tool(update)
             case "plan":
-                return [TurnProgress(text=_plan(items(update.get("entries"))))]
+                return [TurnProgress(text=_format_plan(items(update.get("entries"))))]
             case _:
-                self._notice(update)
-                return self._other(kind)
+                self._read_notice(update)
+                return self._build_other(kind)
 
-    def asked(self, request: str, params: Entry) -> list[HarnessEvent]:
+    def read_request(self, request: str, params: Entry) -> list[HarnessEvent]:
         """Return the events of a permission request."""
         self._parted = True
         call = inner(params, "toolCall")
-        shown = self._tool({**call, "status": "asked"})
+        shown = self._read_tool({**call, "status": "asked"})
         known = self._tools[str(call.get("toolCallId"))]
         options = tuple(text(one, "name") for one in items(params.get("options")))
         question = f"May it use {known.get('title') or 'a tool'} ({known.get('kind') or 'other'})?"
-        wish = request_of(str(known.get("kind") or "tool"), known.get("rawInput") or "", question)
+        wish = build_request(str(known.get("kind") or "tool"), known.get("rawInput") or "", question)
         needs = NeedsHuman(
             request=request,
             question=question,
@@ -90,22 +90,22 @@ class AcpReader:
         known = self._tools.get(str(inner(params, "toolCall").get("toolCallId")), {})
         meta = inner(known, "_meta")
         server = text(inner(known, "rawInput"), "server") if meta.get("is_mcp_tool_call") else ""
-        return _named(meta).startswith(f"mcp__{MCP_KEY}__") or server == MCP_KEY
+        return _read_tool_name(meta).startswith(f"mcp__{MCP_KEY}__") or server == MCP_KEY
 
-    def ended(self, result: Entry, *, cancelled: bool, asked: bool) -> list[HarnessEvent]:
+    def read_end(self, result: Entry, *, cancelled: bool, asked: bool) -> list[HarnessEvent]:
         """Return the end of the turn. `cancelled`: by Scout; `asked`: a permission was requested."""
         why = str(result.get("stopReason"))
-        spent = self._spent(inner(result, "usage"))
+        spent = self._build_usage(inner(result, "usage"))
         if why == "cancelled" or (cancelled and not self._text):
-            return [spent, self._stopped(cancelled=cancelled, asked=asked)]
+            return [spent, self._build_stop(cancelled=cancelled, asked=asked)]
         if why in _ENDS:
             layer, reason = _ENDS[why]
             return [spent, Failed(layer=layer, reason=reason)]
         if self._broken:
-            return [spent, problem_of(_plainly(self._text) or "the agent's model failed", None)]
+            return [spent, classify_error(_extract_message(self._text) or "the agent's model failed", None)]
         return [spent, Completed(text=self._text.rstrip())]
 
-    def _stopped(self, *, cancelled: bool, asked: bool) -> Failed:
+    def _build_stop(self, *, cancelled: bool, asked: bool) -> Failed:
         if cancelled:
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         because = " after a permission was denied" if asked else " by itself"
@@ -113,11 +113,11 @@ class AcpReader:
 
     # -- text ------------------------------------------------------------------------------------
 
-    def _chunk(self, update: Entry) -> list[HarnessEvent]:
+    def _read_chunk(self, update: Entry) -> list[HarnessEvent]:
         self._count(inner(inner(update, "_meta"), "usage"))
         content = inner(update, "content")
         if content.get("type") != "text":
-            return self._other(f"agent_message_chunk/{content.get('type')}")
+            return self._build_other(f"agent_message_chunk/{content.get('type')}")
         more = text(content, "text")
         if not more:
             return []
@@ -135,7 +135,7 @@ class AcpReader:
 
     # -- tools -----------------------------------------------------------------------------------
 
-    def _tool(self, update: Entry) -> list[HarnessEvent]:
+    def _read_tool(self, update: Entry) -> list[HarnessEvent]:
         """Report a tool call once, as soon as its input is known."""
         known = self._tools.setdefault(str(update.get("toolCallId")), {})
         meta = {**inner(known, "_meta"), **inner(update, "_meta")}
@@ -146,7 +146,8 @@ class AcpReader:
         known["shown"] = True
         return [
             ToolUse(
-                name=str(known.get("title") or _named(meta) or "a tool"), detail=str(known.get("kind") or "")
+                name=str(known.get("title") or _read_tool_name(meta) or "a tool"),
+                detail=str(known.get("kind") or ""),
             )
         ]
 
@@ -155,11 +156,11 @@ class AcpReader:
     def _count(self, usage: Entry) -> None:
         """Add up tokens: some agents report them per model response and not at the end."""
         if usage:
-            before, more = self._tokens or (0, 0), _tokens(usage)
+            before, more = self._tokens or (0, 0), _count_tokens(usage)
             self._tokens = before[0] + more[0], before[1] + more[1]
 
-    def _spent(self, usage: Entry) -> TurnUsage:
-        tokens = _tokens(usage) if usage else self._tokens
+    def _build_usage(self, usage: Entry) -> TurnUsage:
+        tokens = _count_tokens(usage) if usage else self._tokens
         if tokens is not None:
             return TurnUsage(
                 prompt_tokens=tokens[0], completion_tokens=tokens[1], model=self._model, estimated=False
@@ -172,21 +173,21 @@ class AcpReader:
 
     # -- the rest --------------------------------------------------------------------------------
 
-    def _notice(self, update: Entry) -> None:
+    def _read_notice(self, update: Entry) -> None:
         """Record a failed model. Codex reports it only here and ends the turn as successful."""
         status = text(inner(inner(inner(update, "_meta"), "codex"), "threadStatus"), "type")
         if status in ("systemError", "active"):
             self._broken = status == "systemError"
             self._parted = True
 
-    def _other(self, kind: str) -> list[HarnessEvent]:
+    def _build_other(self, kind: str) -> list[HarnessEvent]:
         if kind == self._last_other:  # thoughts come in many chunks
             return []
         self._last_other = kind
         return [Other(kind=kind)]
 
 
-def problem_of(reason: str, code: int | None, kind: str = "") -> Limited | Failed:
+def classify_error(reason: str, code: int | None, kind: str = "") -> Limited | Failed:
     """Classify an error of the provider or harness by its code, kind and text."""
     if code == LOGIN_NEEDED or kind == "authentication_failed" or _LOGIN_WORDS.search(reason):
         return Failed(layer=Layer.PROVIDER, reason=reason, missing=Missing.LOGIN)
@@ -196,14 +197,14 @@ def problem_of(reason: str, code: int | None, kind: str = "") -> Limited | Faile
     return Failed(layer=Layer.PROVIDER if of_provider else Layer.HARNESS, reason=reason)
 
 
-def reason_of(message: str, data: Any) -> str:
+def extract_reason(message: str, data: Any) -> str:
     """Return the text of an error, without the protocol's generic "Internal error"."""
     details = text(data, "details") if isinstance(data, dict) else str(data or "")
     said = message.removeprefix("Internal error").removeprefix(":").strip()
     return ": ".join(filter(None, (said, details))) or message
 
 
-def _plainly(said: str) -> str:
+def _extract_message(said: str) -> str:
     """Return the message of an API error given as JSON; else the text itself."""
     try:
         read = json.loads(said)
@@ -217,17 +218,17 @@ def choose_option(options: list[Any], answer: HumanAnswer) -> Entry | None:
     wanted = answer.text.strip().casefold()
     kinds = _ALLOWS if answer.allow else _REJECTS
     fitting = [one for kind in kinds for one in options if text(one, "kind") == kind]
-    named = [one for one in fitting if wanted and wanted in _names(one)]
+    named = [one for one in fitting if wanted and wanted in _list_names(one)]
     for one in (*named, *fitting):
         return {"outcome": "selected", "optionId": one["optionId"]}
     return None if answer.allow else {"outcome": "cancelled"}
 
 
-def _names(option: Entry) -> tuple[str, str]:
+def _list_names(option: Entry) -> tuple[str, str]:
     return text(option, "name").casefold(), text(option, "optionId").casefold()
 
 
-def _tokens(usage: Entry) -> tuple[int, int]:
+def _count_tokens(usage: Entry) -> tuple[int, int]:
     """Return input and output tokens. Agents count input differently, so it is total minus output."""
     output = int(usage.get("outputTokens") or 0)
     parts = ("inputTokens", "cachedReadTokens", "cachedWriteTokens")
@@ -235,11 +236,11 @@ def _tokens(usage: Entry) -> tuple[int, int]:
     return max(int(usage.get("totalTokens") or read + output) - output, 0), output
 
 
-def _plan(entries: list[Any]) -> str:
+def _format_plan(entries: list[Any]) -> str:
     done = sum(text(one, "status") == "completed" for one in entries)
     now = next((text(one, "content") for one in entries if text(one, "status") == "in_progress"), "")
     return f"plan: {done} of {len(entries)} done" + (f", now {now}" if now else "")
 
 
-def _named(meta: Entry) -> str:
+def _read_tool_name(meta: Entry) -> str:
     return text(inner(meta, "claudeCode"), "toolName") or text(meta, "toolName")

@@ -6,10 +6,10 @@ Each call has its own tag, so repeating the handshake with the same program retu
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from scout.adapters.acp.events import LOGIN_NEEDED, reason_of
+from scout.adapters.acp.events import LOGIN_NEEDED, extract_reason
 from scout.adapters.harness import MCP_KEY, TurnImpossible
 from scout.adapters.persistent.pipe import Pipe
-from scout.adapters.persistent.rpc import Rpc, RpcError, message_of
+from scout.adapters.persistent.rpc import Rpc, RpcError, parse_message
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer, Missing
@@ -49,7 +49,7 @@ class AcpSession(NamedTuple):
 
 def has_no_context(pipes: list[Pipe]) -> bool:
     """Whether these programs only started a session and never got a turn, so that there is no context yet."""
-    told = [message_of(one.text).get("method") for pipe in pipes for one in pipe.sent_lines()]
+    told = [parse_message(one.text).get("method") for pipe in pipes for one in pipe.read_sent_lines()]
     return "session/new" in told and not {"session/prompt", "session/load", "session/resume"} & set(told)
 
 
@@ -68,7 +68,7 @@ class AcpOpening:
             hello = await self._rpc.call("initialize", "initialize", _GREETING)
             if hello.get("protocolVersion") != _VERSION:
                 raise RpcError(f"the agent speaks version {hello.get('protocolVersion')} of the protocol")
-            told, made = await self._opened(hello, native_id)
+            told, made = await self._open_session(hello, native_id)
             session = str(made.get("sessionId") or told)
             await self._set_mode(session, made)
             model = await self._set_model(session, made)
@@ -78,59 +78,59 @@ class AcpOpening:
 
     # -- which session ---------------------------------------------------------------------------
 
-    async def _opened(self, hello: Entry, native_id: str | None) -> tuple[str, Entry]:
+    async def _open_session(self, hello: Entry, native_id: str | None) -> tuple[str, Entry]:
         """Return the requested session id (empty for a new session) and the agent's answer."""
         can = inner(hello, "agentCapabilities")
         more = inner(can, "sessionCapabilities")
-        before = self._told_before()
+        before = self._find_earlier_request()
         named = before if before is not None else native_id or ""
         if not named and not self._spec.fork_of:
-            return "", await self._asked(hello, _OPEN, "session/new", {})
+            return "", await self._request(hello, _OPEN, "session/new", {})
         if not named:
             if "fork" not in more:
-                raise RpcError("the agent cannot begin a session as a copy of another")
-            return "", await self._asked(hello, _OPEN, "session/fork", {"sessionId": self._spec.fork_of})
+                raise RpcError("the agent cannot fork a session")
+            return "", await self._request(hello, _OPEN, "session/fork", {"sessionId": self._spec.fork_of})
         if "resume" in more:
             try:
-                return named, await self._asked(hello, _OPEN, "session/resume", {"sessionId": named})
+                return named, await self._request(hello, _OPEN, "session/resume", {"sessionId": named})
             except RpcError as error:
                 if error.code != _NO_SUCH_METHOD:  # some agents announce a method that they lack
                     raise
         if not can.get("loadSession"):
             raise RpcError("the agent can neither resume nor load a session")
-        return named, await self._loaded(hello, named)
+        return named, await self._load(hello, named)
 
-    def _told_before(self) -> str | None:
+    def _find_earlier_request(self) -> str | None:
         """Return the session that was already requested; empty for a new one, None if none was."""
-        for one in self._rpc.pipe.sent_lines():
+        for one in self._rpc.pipe.read_sent_lines():
             if one.tag == _OPEN:
-                message = message_of(one.text)
+                message = parse_message(one.text)
                 known = message.get("method") in ("session/resume", "session/load")
                 return text(inner(message, "params"), "sessionId") if known else ""
         return None
 
-    async def _loaded(self, hello: Entry, named: str) -> Entry:
+    async def _load(self, hello: Entry, named: str) -> Entry:
         """Load a session. Its messages must be replayed: some agents open a new one for an unknown id."""
-        made = await self._asked(hello, "load", "session/load", {"sessionId": named})
-        begun = self._rpc.pipe.sent_at("load") or 0
-        updates = [inner(message_of(line.text), "params") for line in self._rpc.pipe.read_lines(begun)]
+        made = await self._request(hello, "load", "session/load", {"sessionId": named})
+        begun = self._rpc.pipe.find_position("load") or 0
+        updates = [inner(parse_message(line.text), "params") for line in self._rpc.pipe.read_lines(begun)]
         kinds = {text(inner(one, "update"), "sessionUpdate") for one in updates}
         if not kinds & {"user_message_chunk", "agent_message_chunk"}:
-            raise RpcError(f"the agent knows nothing that was said in session {named}")
+            raise RpcError(f"the agent has no messages of session {named}")
         return made
 
-    async def _asked(self, hello: Entry, tag: str, method: str, params: Entry) -> Entry:
-        whole = {**params, "cwd": self._cwd, "mcpServers": self._servers(hello)}
+    async def _request(self, hello: Entry, tag: str, method: str, params: Entry) -> Entry:
+        whole = {**params, "cwd": self._cwd, "mcpServers": self._list_servers(hello)}
         try:
             return await self._rpc.call(tag, method, whole) or {}
         except RpcError as error:
-            way = self._way_in(hello) if error.code == LOGIN_NEEDED else None
+            way = self._choose_login(hello) if error.code == LOGIN_NEEDED else None
             if way is None:
                 raise
         await self._rpc.call("authenticate", "authenticate", {"methodId": way})
         return await self._rpc.call(f"{tag}-again", method, whole) or {}
 
-    def _servers(self, hello: Entry) -> list[Entry]:
+    def _list_servers(self, hello: Entry) -> list[Entry]:
         """Return Scout's MCP server, if the agent supports HTTP servers."""
         can = inner(inner(hello, "agentCapabilities"), "mcpCapabilities")
         door = self._spec.door
@@ -139,7 +139,7 @@ class AcpOpening:
         headers = [{"name": "Authorization", "value": f"Bearer {door.token}"}]
         return [{"type": "http", "name": MCP_KEY, "url": door.url, "headers": headers}]
 
-    def _way_in(self, hello: Entry) -> str | None:
+    def _choose_login(self, hello: Entry) -> str | None:
         """Return the first login method whose environment variables are set."""
         for method in items(hello.get("authMethods")):
             ident = text(method, "id")
@@ -153,8 +153,8 @@ class AcpOpening:
     async def _set_mode(self, session: str, made: Entry) -> None:
         profile = self._spec.permission
         modes = inner(made, "modes")
-        option = _option(made, "mode")
-        offered = [text(one, "id") for one in items(modes.get("availableModes"))] or _values(option)
+        option = _find_option(made, "mode")
+        offered = [text(one, "id") for one in items(modes.get("availableModes"))] or _list_values(option)
         mode = next((one for one in _MODES[profile] if one in offered), None)
         if mode is None:
             if profile in _STRICT:
@@ -165,24 +165,24 @@ class AcpOpening:
         if modes:
             await self._rpc.call("mode", "session/set_mode", {"sessionId": session, "modeId": mode})
         else:
-            await self._set(session, "mode", option, mode)
+            await self._set_option(session, "mode", option, mode)
 
     async def _set_model(self, session: str, made: Entry) -> str | None:
         """Select the requested model; return the agent's name of the model in use."""
-        option = _option(made, "model")
+        option = _find_option(made, "model")
         current = text(option, "currentValue") or text(inner(made, "models"), "currentModelId") or None
         wanted = self._spec.model
         if wanted is None or not option or wanted == current:
             return current
-        for one in _choices(option):
+        for one in _list_choices(option):
             value = text(one, "value")
             if wanted.casefold() in (value.casefold(), text(one, "name").casefold()):
-                await self._set(session, "model", option, value)
+                await self._set_option(session, "model", option, value)
                 return value
-        names = ", ".join(_values(option)[:8])
+        names = ", ".join(_list_values(option)[:8])
         raise RpcError(f"the agent has no model {wanted}; it has {names}")
 
-    async def _set(self, session: str, tag: str, option: Entry, value: str) -> None:
+    async def _set_option(self, session: str, tag: str, option: Entry, value: str) -> None:
         params = {"sessionId": session, "configId": option["id"], "value": value}
         await self._rpc.call(tag, "session/set_config_option", params)
 
@@ -195,21 +195,21 @@ _GREETING = {
 
 
 def _explain_error(error: RpcError) -> TurnImpossible:
-    reason = reason_of(str(error), error.data)
+    reason = extract_reason(str(error), error.data)
     if error.code == LOGIN_NEEDED:
         return TurnImpossible(reason, Layer.PROVIDER, missing=Missing.LOGIN)
     return TurnImpossible(reason, Layer.HARNESS)
 
 
-def _option(made: Entry, category: str) -> Entry:
+def _find_option(made: Entry, category: str) -> Entry:
     options = items(made.get("configOptions"))
     return next((one for one in options if text(one, "category") == category), Entry())
 
 
-def _choices(option: Entry) -> list[Any]:
+def _list_choices(option: Entry) -> list[Any]:
     """Return the values of an option; groups are flattened."""
     return [value for one in items(option.get("options")) for value in items(one.get("options")) or [one]]
 
 
-def _values(option: Entry) -> list[str]:
-    return [text(one, "value") for one in _choices(option)]
+def _list_values(option: Entry) -> list[str]:
+    return [text(one, "value") for one in _list_choices(option)]

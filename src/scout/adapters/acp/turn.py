@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 
-from scout.adapters.acp.events import AcpReader, choose_option, problem_of, reason_of
+from scout.adapters.acp.events import AcpReader, choose_option, classify_error, extract_reason
 from scout.adapters.harness import INTERRUPTED
 from scout.adapters.persistent.harness import accept, describe_end
 from scout.adapters.persistent.pipe import Pipe
-from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
+from scout.adapters.persistent.rpc import Rpc, RpcError, build_reply_tag, get_result, is_call, parse_message
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.codec import encode
 from scout.model.problems.session import Layer
@@ -21,7 +21,7 @@ def _cancel_tag(delivery_id: str) -> str:
     return f"cancel:{delivery_id}"
 
 
-def request_name(pipe: Pipe, ident: object) -> str:
+def build_request_name(pipe: Pipe, ident: object) -> str:
     """Return the name by which a person's answer finds the request: program and request id."""
     return f"{pipe.run.folder.name}.{encode(ident).decode()}"
 
@@ -29,9 +29,9 @@ def request_name(pipe: Pipe, ident: object) -> str:
 def find_request(pipe: Pipe, name: str) -> Entry | None:
     """Return the request of this name; None if it was answered."""
     for line in pipe.read_lines():
-        message = message_of(line.text)
-        if is_call(message) and request_name(pipe, message["id"]) == name:
-            return None if pipe.sent_at(tag_of_reply(message["id"])) is not None else message
+        message = parse_message(line.text)
+        if is_call(message) and build_request_name(pipe, message["id"]) == name:
+            return None if pipe.find_position(build_reply_tag(message["id"])) is not None else message
     return None
 
 
@@ -44,8 +44,8 @@ class AcpTurn:
         self._delivery = delivery_id
         self._model = model
         self._reader = AcpReader(text, model)
-        sent = next(one for one in pipe.sent_lines() if one.tag == delivery_id)
-        self._native_id = str(message_of(sent.text)["params"]["sessionId"])
+        sent = next(one for one in pipe.read_sent_lines() if one.tag == delivery_id)
+        self._native_id = str(parse_message(sent.text)["params"]["sessionId"])
         self._begun = sent.at
         self._open = dict[str, str]()  # open requests to a person, each with the tag of its answer
         self._asked = False
@@ -58,7 +58,7 @@ class AcpTurn:
         yield accept(self._pipe)
         yield Identified(native_ids={"session": self._native_id}, model=self._model)
         async for line in self._pipe.follow_lines(self._begun):
-            message = message_of(line.text)
+            message = parse_message(line.text)
             if self._is_end(message):
                 for event in self._read_end(message):
                     yield event
@@ -73,18 +73,18 @@ class AcpTurn:
         for ident in self._list_requests():
             await self._rpc.reply(ident, {"outcome": {"outcome": "cancelled"}})
         async for line in self._pipe.follow_lines(self._begun):
-            if self._is_end(message_of(line.text)):
+            if self._is_end(parse_message(line.text)):
                 return
 
     def is_over(self) -> bool:
         """Whether the program has reported the end of the turn."""
-        return any(self._is_end(message_of(line.text)) for line in self._pipe.read_lines(self._begun))
+        return any(self._is_end(parse_message(line.text)) for line in self._pipe.read_lines(self._begun))
 
     def _list_requests(self) -> list[object]:
         """Return the ids of the requests that have no answer."""
-        calls = (message_of(line.text) for line in self._pipe.read_lines(self._begun))
+        calls = (parse_message(line.text) for line in self._pipe.read_lines(self._begun))
         idents = (one["id"] for one in calls if is_call(one))
-        return [ident for ident in idents if self._pipe.sent_at(tag_of_reply(ident)) is None]
+        return [ident for ident in idents if self._pipe.find_position(build_reply_tag(ident)) is None]
 
     def _is_end(self, message: Entry) -> bool:
         return message.get("id") == self._delivery and "method" not in message
@@ -96,12 +96,12 @@ class AcpTurn:
         if is_call(message):
             return await self._read_request(message, params)
         if message.get("method") == "session/update" and params.get("sessionId") == self._native_id:
-            return self._reader.update(inner(params, "update"))
+            return self._reader.read_update(inner(params, "update"))
         return []
 
     async def _read_request(self, message: Entry, params: Entry) -> list[HarnessEvent]:
         ident = message["id"]
-        tag = tag_of_reply(ident)
+        tag = build_reply_tag(ident)
         if message["method"] != _PERMISSION:
             await self._rpc.refuse(ident, f"no such method: {message['method']}")
             return []
@@ -109,15 +109,15 @@ class AcpTurn:
             await self._rpc.reply(ident, {"outcome": choose_option(items(params.get("options")), _YES)})
             return []
         self._asked = True
-        name = request_name(self._pipe, ident)
-        shown = self._reader.asked(name, params)
-        if self._pipe.sent_at(tag) is not None:
+        name = build_request_name(self._pipe, ident)
+        shown = self._reader.read_request(name, params)
+        if self._pipe.find_position(tag) is not None:
             return shown[:-1]
         self._open[name] = tag
         return shown
 
     def _settle(self) -> list[HarnessEvent]:
-        done = [name for name, tag in self._open.items() if self._pipe.sent_at(tag) is not None]
+        done = [name for name, tag in self._open.items() if self._pipe.find_position(tag) is not None]
         for name in done:
             del self._open[name]
         return [RequestSettled(request=name) for name in done]
@@ -125,15 +125,15 @@ class AcpTurn:
     # -- ends ------------------------------------------------------------------------------------
 
     def _read_end(self, message: Entry) -> list[HarnessEvent]:
-        cancelled = self._pipe.sent_at(_cancel_tag(self._delivery)) is not None
+        cancelled = self._pipe.find_position(_cancel_tag(self._delivery)) is not None
         try:
-            result_of(message)
+            get_result(message)
         except RpcError as error:
-            return [self._problem(error, cancelled=cancelled)]
-        return self._reader.ended(inner(message, "result"), cancelled=cancelled, asked=self._asked)
+            return [self._build_failure(error, cancelled=cancelled)]
+        return self._reader.read_end(inner(message, "result"), cancelled=cancelled, asked=self._asked)
 
-    def _problem(self, error: RpcError, *, cancelled: bool) -> Failed | Limited:
+    def _build_failure(self, error: RpcError, *, cancelled: bool) -> Failed | Limited:
         if cancelled:
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         kind = text(error.data, "errorKind")
-        return problem_of(reason_of(str(error), error.data), error.code, kind)
+        return classify_error(extract_reason(str(error), error.data), error.code, kind)

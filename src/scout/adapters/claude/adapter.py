@@ -21,10 +21,10 @@ from scout.adapters.claude.turn import (
     read_end,
     send_response,
 )
-from scout.adapters.harness import TurnImpossible, find_command, first_prompt
+from scout.adapters.harness import TurnImpossible, build_first_prompt, find_command
 from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
-from scout.adapters.persistent.rpc import message_of
+from scout.adapters.persistent.rpc import parse_message
 from scout.adapters.process.run import Launch
 from scout.adapters.transcript import Entry
 from scout.model.delivery import InspectResult
@@ -40,7 +40,7 @@ from scout.ports import (
     TailLine,
     UsageKind,
 )
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 
 _HELLO = "hello"
 _HELLO_WAIT = 60.0
@@ -73,20 +73,20 @@ class Claude(TranscriptHarness):
             calls_back=True,
             keeps_process=True,
             announces_edits=True,
-            native_profiles=flags.native_profiles(flags.is_restricted_root(self._environment())),
+            native_profiles=flags.list_native_profiles(flags.is_restricted_root(self._build_environment())),
         )
 
     # -- its files -------------------------------------------------------------------------------
 
     @property
     def _home(self) -> Path:
-        return files.home_of(self._environment())
+        return files.find_home(self._build_environment())
 
-    def _environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
+    def _build_environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
         given = dict(spec.environment) if spec else {}
         if spec and spec.door:
             given["SCOUT_TOKEN"] = spec.door.token
-        return environment_for(given, also=self._also)
+        return build_environment(given, also=self._also)
 
     def _find_program(self, environment: Mapping[str, str]) -> str | None:
         found = find_command((self.name,), Path(), environment["PATH"])
@@ -96,10 +96,10 @@ class Claude(TranscriptHarness):
         return flags.is_logged_in(self._home, environment)
 
     def _list_notes(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        return flags.notes(flags.is_restricted_root(environment))
+        return flags.list_notes(flags.is_restricted_root(environment))
 
     def _find_transcript(self, native_id: str) -> Path | None:
-        return files.transcript_of(self._home, native_id)
+        return files.find_transcript(self._home, native_id)
 
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
         return files.read_entry(entry)
@@ -107,7 +107,7 @@ class Claude(TranscriptHarness):
     def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
         own = self._find_running(spec.session_id)
         pids = {one.pid for one in own.run.members()} if own else set[int]()
-        live = files.live_session(self._home, native_id, besides=pids)
+        live = files.find_live_session(self._home, native_id, besides=pids)
         if live is None:
             return ""
         return (
@@ -119,12 +119,12 @@ class Claude(TranscriptHarness):
         return await files.send_to_inbox(self._home, native_id, text)
 
     async def observe(self) -> list[Observed]:
-        return await asyncio.to_thread(files.observed, self._home)
+        return await asyncio.to_thread(files.list_observed, self._home)
 
     # -- its program -----------------------------------------------------------------------------
 
     async def _open_program(self, spec: SessionSpec) -> Pipe:
-        await clear_last(self._folder(spec.session_id))
+        await clear_last(self._get_folder(spec.session_id))
         if reason := await asyncio.to_thread(self._find_writer, spec, self._native_id(spec)):
             raise TurnImpossible(reason, Layer.SESSION, again=True)
         running = self._find_running(spec.session_id)
@@ -132,22 +132,25 @@ class Claude(TranscriptHarness):
             return running
         if spec.door is None:
             raise TurnImpossible(NO_ACCESS, again=True)
-        environment = self._environment(spec)
+        environment = self._build_environment(spec)
         program = self._require_program(environment)
         return await self._run(spec, spec.door, program, environment)
 
     async def _run(
         self, spec: SessionSpec, access: McpAccess, program: str, environment: Mapping[str, str]
     ) -> Pipe:
-        session, where = await asyncio.to_thread(self._choose_session, spec), str(self._directory(spec))
+        session, where = (
+            await asyncio.to_thread(self._choose_session, spec),
+            str(self._choose_directory(spec)),
+        )
         pipe = self._make_pipe(spec.session_id)
         pipe.run.prepare()
         servers = pipe.run.folder / "mcp.json"
-        _write_private(servers, flags.mcp_servers(access))
+        _write_private(servers, flags.build_mcp_servers(access))
         hooks = pipe.run.folder / "hooks.json"
         _write_private(hooks, flags.edit_hook())
-        relays = await asyncio.to_thread(files.relays_of, environment, where)
-        command = flags.command(
+        relays = await asyncio.to_thread(files.list_relays, environment, where)
+        command = flags.build_command(
             program,
             spec,
             session,
@@ -162,11 +165,11 @@ class Claude(TranscriptHarness):
 
     async def _greet(self, pipe: Pipe) -> None:
         """Wait until the program answers: one that cannot resume its session ends instead."""
-        if pipe.sent_at(_HELLO) is None:
+        if pipe.find_position(_HELLO) is None:
             await pipe.send(encode_control(_HELLO, {"subtype": "initialize"}), _HELLO)
         with suppress(TimeoutError):
             async with asyncio.timeout(_HELLO_WAIT):
-                async for line in pipe.follow_lines(pipe.sent_at(_HELLO) or 0):
+                async for line in pipe.follow_lines(pipe.find_position(_HELLO) or 0):
                     if b'"control_response"' in line.text:
                         return
         await pipe.stop(f"it did not answer within {_HELLO_WAIT:g} s", self._limits)
@@ -193,27 +196,27 @@ class Claude(TranscriptHarness):
 
     def _native_id(self, spec: SessionSpec) -> str:
         """Return Claude Code's id of the session, also before it has begun."""
-        return _native_id(spec)
+        return _choose_native_id(spec)
 
     def _identify(self, pipe: Pipe, spec: SessionSpec) -> Identified:
-        return Identified(native_ids={"session": _native_id(spec)}, model=spec.model)
+        return Identified(native_ids={"session": _choose_native_id(spec)}, model=spec.model)
 
     # -- its turns -------------------------------------------------------------------------------
 
     async def _send_prompt(self, pipe: Pipe, spec: SessionSpec, prompt: Prompt) -> None:
-        knows = _is_scouts_own(spec) or self._had_turns(spec.session_id)
-        text = first_prompt(spec, prompt, had_turns=knows)
+        knows = _is_scouts_own(spec) or self._has_had_turns(spec.session_id)
+        text = build_first_prompt(spec, prompt, had_turns=knows)
         if not await pipe.send(encode_prompt(text, prompt.delivery_id), prompt.delivery_id):
             raise TurnImpossible(f"its program ended: {await pipe.wait_for_end()}", again=True)
 
     def _open_turn(self, pipe: Pipe, prompt: Prompt) -> ClaudeTurn:
-        return self._turn(pipe, prompt.delivery_id)
+        return self._build_turn(pipe, prompt.delivery_id)
 
-    def _turn(self, pipe: Pipe, delivery_id: str) -> ClaudeTurn:
+    def _build_turn(self, pipe: Pipe, delivery_id: str) -> ClaudeTurn:
         return ClaudeTurn(pipe, delivery_id, partial(self._find_answer, pipe, delivery_id))
 
     def _is_over(self, pipe: Pipe, delivery_id: str) -> bool:
-        return self._turn(pipe, delivery_id).is_over()
+        return self._build_turn(pipe, delivery_id).is_over()
 
     async def _steer(self, pipe: Pipe, delivery_id: str, text: str) -> bool:
         """Send a text into a turn. Claude Code reads it between two tools, or after the last as a prompt."""
@@ -230,7 +233,7 @@ class Claude(TranscriptHarness):
         )
 
     async def _cancel_turn(self, pipe: Pipe, delivery_id: str) -> None:
-        for ident in (*self._turn(pipe, delivery_id).list_steered(), make_uuid(delivery_id)):
+        for ident in (*self._build_turn(pipe, delivery_id).list_steered(), make_uuid(delivery_id)):
             withdrawn = {"subtype": "cancel_async_message", "message_uuid": ident}
             await pipe.send(encode_control(f"back:{ident}", withdrawn))
         await pipe.send(encode_control(f"stop:{delivery_id}", {"subtype": "interrupt"}))
@@ -244,19 +247,19 @@ class Claude(TranscriptHarness):
 
     def _find_answer(self, pipe: Pipe, delivery_id: str) -> str | None:
         """Return the answer that a program wrote to its transcript before it died."""
-        named = (message_of(line.text).get("session_id") for line in pipe.read_lines())
+        named = (parse_message(line.text).get("session_id") for line in pipe.read_lines())
         native = next((one for one in named if isinstance(one, str)), None)
         path = self._find_transcript(native) if native else None
-        return files.final_text(path, make_uuid(delivery_id)) if path else None
+        return files.read_final_text(path, make_uuid(delivery_id)) if path else None
 
 
-def _native_id(spec: SessionSpec) -> str:
+def _choose_native_id(spec: SessionSpec) -> str:
     return spec.native_ids.get("session") or make_uuid(spec.session_id)
 
 
 def _is_scouts_own(spec: SessionSpec) -> bool:
     """Whether Scout started the session: Claude Code keeps the system prompt that a session started with."""
-    return _native_id(spec) == make_uuid(spec.session_id) and spec.fork_of is None
+    return _choose_native_id(spec) == make_uuid(spec.session_id) and spec.fork_of is None
 
 
 def _write_contract(spec: SessionSpec, folder: Path) -> str:

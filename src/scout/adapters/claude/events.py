@@ -12,7 +12,7 @@ from typing import Any
 from scout.adapters.harness import INTERRUPTED
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.time import Time
-from scout.model.permission import request_of, title_of_request
+from scout.model.permission import build_request, format_request_title
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,
@@ -72,20 +72,20 @@ class ClaudeReader:
         """Yield the events of one line. `steered`: prompts that were sent into this turn so far."""
         match message.get("type"):
             case "assistant":
-                yield from self._assistant(message)
+                yield from self._read_assistant(message)
             case "result":
-                yield from self._result(message, {self._ident, *steered})
+                yield from self._read_result(message, {self._ident, *steered})
             case "command_lifecycle":
-                yield from self._lifecycle(message)
+                yield from self._read_lifecycle(message)
             case "system":
-                self._note(message)
-                yield from _system(message)
+                self._read_note(message)
+                yield from _read_system(message)
             case "control_request":
-                yield from self._asked(message)
+                yield from self._read_control_request(message)
             case "control_cancel_request":
                 yield from self.settle(text(message, "request_id"))
             case "rate_limit_event":
-                yield from self._rate_limit(message)
+                yield from self._read_rate_limit(message)
             case "user" | "control_response":
                 return
             case kind:
@@ -99,19 +99,19 @@ class ClaudeReader:
 
     # -- what the model does ---------------------------------------------------------------------
 
-    def _assistant(self, message: Entry) -> Iterator[HarnessEvent]:
+    def _read_assistant(self, message: Entry) -> Iterator[HarnessEvent]:
         self._problem = text(message, "error")
         of_helper = bool(message.get("parent_tool_use_id"))
         for block in items(inner(message, "message").get("content")):
             kind = text(block, "type")
             if kind == "text" and of_helper:
-                yield TurnProgress(text=_clipped(text(block, "text")))
+                yield TurnProgress(text=_shorten(text(block, "text")))
             elif kind == "text":
                 yield from self._release()
                 self._held = text(block, "text")
             elif kind == "tool_use":
                 yield from self._release()
-                yield ToolUse(name=text(block, "name"), detail=_brief(inner(block, "input")))
+                yield ToolUse(name=text(block, "name"), detail=_choose_argument(inner(block, "input")))
             else:
                 yield Other(kind=f"assistant/{kind}")
 
@@ -121,30 +121,30 @@ class ClaudeReader:
             yield Said(text=self._held)
         self._held = None
 
-    def _asked(self, message: Entry) -> Iterator[HarnessEvent]:
+    def _read_control_request(self, message: Entry) -> Iterator[HarnessEvent]:
         need = read_request(message)
         if need is None:
-            yield Other(kind=f"control_request/{text(_request(message), 'subtype')}")
+            yield Other(kind=f"control_request/{text(_get_request(message), 'subtype')}")
         else:
             self._waiting.add(need.request)
             yield need
 
-    def _rate_limit(self, message: Entry) -> Iterator[HarnessEvent]:
+    def _read_rate_limit(self, message: Entry) -> Iterator[HarnessEvent]:
         info = inner(message, "rate_limit_info")
         if info.get("status") == "rejected":
-            self._resets_at = _time(info.get("resetsAt"))
+            self._resets_at = _parse_time(info.get("resetsAt"))
         yield Other(kind="rate_limit_event")
 
     # -- how it ends -----------------------------------------------------------------------------
 
-    def _lifecycle(self, message: Entry) -> Iterator[HarnessEvent]:
+    def _read_lifecycle(self, message: Entry) -> Iterator[HarnessEvent]:
         """End the turn if its prompt was cancelled before it began: there is no result then."""
         ours = message.get("command_uuid") == self._ident
         if ours and message.get("state") == "cancelled" and not self.over and not self._answered:
-            yield from self._end(Failed(layer=Layer.SESSION, reason=INTERRUPTED))
+            yield from self._build_end(Failed(layer=Layer.SESSION, reason=INTERRUPTED))
 
-    def _result(self, message: Entry, awaited: set[str]) -> Iterator[HarnessEvent]:
-        yield from _spent(message)
+    def _read_result(self, message: Entry, awaited: set[str]) -> Iterator[HarnessEvent]:
+        yield from _read_usage(message)
         self._held = None
         self._begun = max(0, self._begun - 1)
         named = {str(one) for one in message.get("user_message_uuids") or ()}
@@ -152,13 +152,13 @@ class ClaudeReader:
             return
         self._answered |= named
         if message.get("is_error") or not isinstance(message.get("result"), str):
-            yield from self._end(self._failure(message))
+            yield from self._build_end(self._build_failure(message))
             return
         self._texts.append(text(message, "result"))
         if awaited <= self._answered and not self._helpers and not self._begun:
-            yield from self._end(Completed(text="\n\n".join(filter(None, self._texts))))
+            yield from self._build_end(Completed(text="\n\n".join(filter(None, self._texts))))
 
-    def _note(self, message: Entry) -> None:
+    def _read_note(self, message: Entry) -> None:
         """Track helpers and started turns. With helpers, a result may come after the next turn has begun."""
         match message.get("subtype"):
             case "init":
@@ -169,13 +169,13 @@ class ClaudeReader:
             case _:
                 pass
 
-    def _end(self, event: HarnessEvent) -> Iterator[HarnessEvent]:
+    def _build_end(self, event: HarnessEvent) -> Iterator[HarnessEvent]:
         for request in self.waiting:
             yield from self.settle(request)
         self.over = True
         yield event
 
-    def _failure(self, message: Entry) -> HarnessEvent:
+    def _build_failure(self, message: Entry) -> HarnessEvent:
         """Return why the turn failed. Provider errors come as a success with `is_error`."""
         if text(message, "terminal_reason").startswith("aborted"):
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
@@ -184,7 +184,7 @@ class ClaudeReader:
         )
         reason, status = str(words), message.get("api_error_status")
         if self._problem == "rate_limit" or status == 429 or (not self._problem and _LIMIT.search(reason)):
-            return Limited(reason=reason, until=self._resets_at or _time(_reset(reason)))
+            return Limited(reason=reason, until=self._resets_at or _parse_time(_read_reset(reason)))
         if self._problem == "authentication_failed" or status == 401 or _LOGIN.search(reason):
             return Failed(layer=Layer.PROVIDER, reason=reason, missing=Missing.LOGIN)
         of_provider = self._problem or status or message.get("terminal_reason") == "api_error"
@@ -196,25 +196,25 @@ class ClaudeReader:
 
 def read_request(message: Entry) -> NeedsHuman | None:
     """Return the question for a person; None for other kinds of requests."""
-    request = _request(message)
+    request = _get_request(message)
     if request.get("subtype") != "can_use_tool":
         return None
     ident, given = text(message, "request_id"), inner(request, "input")
-    if text(request, "tool_name") == _QUESTION and (questions := _questions(given)):
-        return _question(ident, questions)
+    if text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
+        return _build_question(ident, questions)
     tool = text(request, "display_name") or text(request, "tool_name")
-    wish = request_of(tool, given, text(request, "decision_reason"))
-    return NeedsHuman(request=ident, question=title_of_request(wish), wish=wish)
+    wish = build_request(tool, given, text(request, "decision_reason"))
+    return NeedsHuman(request=ident, question=format_request_title(wish), wish=wish)
 
 
 def answer_request(message: Entry, allow: bool, said: str) -> Entry:
     """Return a person's answer in the program's format."""
-    request = _request(message)
+    request = _get_request(message)
     given = inner(request, "input")
     if not allow:
-        return {"behavior": "deny", "message": said or "A person said no."}
-    if text(request, "tool_name") == _QUESTION and (questions := _questions(given)):
-        return {"behavior": "allow", "updatedInput": {**given, "answers": _answered(questions, said)}}
+        return {"behavior": "deny", "message": said or "A person denied this."}
+    if text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
+        return {"behavior": "allow", "updatedInput": {**given, "answers": _map_answers(questions, said)}}
     return {"behavior": "allow", "updatedInput": given}
 
 
@@ -223,7 +223,7 @@ def is_cancelled(message: Entry, request: str) -> bool:
     return message.get("type") == "control_cancel_request" and text(message, "request_id") == request
 
 
-def _question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:
+def _build_question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:
     if len(questions) == 1:
         ((question, options),) = questions.items()
         return NeedsHuman(request=ident, kind=Asked.QUESTION, question=question, options=tuple(options))
@@ -232,14 +232,14 @@ def _question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:
     return NeedsHuman(request=ident, kind=Asked.QUESTION, question=" / ".join(questions), detail=detail)
 
 
-def _answered(questions: dict[str, list[str]], said: str) -> dict[str, str]:
+def _map_answers(questions: dict[str, list[str]], said: str) -> dict[str, str]:
     """Map the answer to the questions: one line for each if the counts match, else the whole text for all."""
     lines = said.splitlines()
     parts = lines if len(lines) == len(questions) else [said] * len(questions)
     return dict(zip(questions, parts, strict=True)) if len(questions) > 1 else dict.fromkeys(questions, said)
 
 
-def _questions(given: Entry) -> dict[str, list[str]]:
+def _read_questions(given: Entry) -> dict[str, list[str]]:
     """Return each question with its options."""
     asked = items(given.get("questions"))
     return {text(one, "question"): [text(o, "label") for o in items(one.get("options"))] for one in asked}
@@ -248,7 +248,7 @@ def _questions(given: Entry) -> dict[str, list[str]]:
 # -- shapes ----------------------------------------------------------------------------------------
 
 
-def _system(message: Entry) -> Iterator[HarnessEvent]:
+def _read_system(message: Entry) -> Iterator[HarnessEvent]:
     match text(message, "subtype"):
         case "init":
             ids = {"session": text(message, "session_id")}
@@ -260,45 +260,45 @@ def _system(message: Entry) -> Iterator[HarnessEvent]:
             yield Other(kind=f"system/{kind}")
 
 
-def _spent(message: Entry) -> Iterator[HarnessEvent]:
+def _read_usage(message: Entry) -> Iterator[HarnessEvent]:
     """Yield the tokens since the last result, by model; cached tokens count as input."""
     models = inner(message, "model_usage_since_last_result")
     for model in models:
         used = inner(models, model)
-        read = _sum(used, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-        written = _sum(used, "outputTokens")
+        read = _sum_fields(used, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+        written = _sum_fields(used, "outputTokens")
         yield TurnUsage(prompt_tokens=read, completion_tokens=written, model=model, estimated=False)
     if "model_usage_since_last_result" not in message:
         used = inner(message, "usage")
-        read = _sum(used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        written = _sum(used, "output_tokens")
+        read = _sum_fields(used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        written = _sum_fields(used, "output_tokens")
         if read or written:
             yield TurnUsage(prompt_tokens=read, completion_tokens=written, estimated=False)
 
 
-def _sum(counts: Entry, *names: str) -> int:
+def _sum_fields(counts: Entry, *names: str) -> int:
     found = (counts.get(name) for name in names)
     return sum(one for one in found if isinstance(one, int))
 
 
-def _request(message: Entry) -> Entry:
+def _get_request(message: Entry) -> Entry:
     return inner(message, "request") if message.get("type") == "control_request" else {}
 
 
-def _brief(given: Entry) -> str:
+def _choose_argument(given: Entry) -> str:
     """Return the most informative argument."""
-    return next((_clipped(words) for name in _TELLING if (words := text(given, name))), "")
+    return next((_shorten(words) for name in _TELLING if (words := text(given, name))), "")
 
 
-def _clipped(words: str) -> str:
+def _shorten(words: str) -> str:
     line = " ".join(words.split())
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
 
-def _reset(words: str) -> int | None:
+def _read_reset(words: str) -> int | None:
     found = _SECONDS.search(words)
     return int(found[1]) if found else None
 
 
-def _time(seconds: Any) -> Time | None:
+def _parse_time(seconds: Any) -> Time | None:
     return Time(seconds * 1_000_000) if isinstance(seconds, int) and seconds > 0 else None

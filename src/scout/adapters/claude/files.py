@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.adapters.harness import find_relays
-from scout.adapters.persistent.rpc import message_of
+from scout.adapters.persistent.rpc import parse_message
 from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.transcript import (
     Entry,
     File,
-    clipped,
-    head,
+    find_newest,
+    get_time,
     inner,
     items,
-    listed,
-    newest,
-    single,
+    list_folder,
+    make_title,
+    read_head,
+    read_object,
+    shorten,
     text,
-    time,
-    titled,
 )
 from scout.base.codec import encode
 from scout.ports import Observed, TailLine
@@ -51,25 +51,25 @@ class LiveClaude(NamedTuple):
     source: str
 
 
-def home_of(environment: Mapping[str, str]) -> Path:
+def find_home(environment: Mapping[str, str]) -> Path:
     """Return the folder of the program's files."""
     given = environment.get("CLAUDE_CONFIG_DIR")
     return Path(given) if given else Path(environment.get("HOME") or "~").expanduser() / ".claude"
 
 
-def relays_of(environment: Mapping[str, str], directory: str) -> tuple[str, ...]:
+def list_relays(environment: Mapping[str, str], directory: str) -> tuple[str, ...]:
     """Return the MCP servers in the user's settings that relay to Scout, for a session in this directory."""
     own = environment.get("CLAUDE_CONFIG_DIR")
     home = Path(own) if own else Path(environment.get("HOME") or "~").expanduser()
-    state = _object(home / ".claude.json")
+    state = _read_object(home / ".claude.json")
     project = inner(inner(state, "projects"), directory)
-    tables = (state, project, _object(Path(directory) / ".mcp.json"))
+    tables = (state, project, _read_object(Path(directory) / ".mcp.json"))
     return tuple(
         dict.fromkeys(name for one in tables for name in find_relays(inner(one, "mcpServers"), _NAME))
     )
 
 
-def _object(file: Path) -> Entry:
+def _read_object(file: Path) -> Entry:
     try:
         return inner({"": json.loads(file.read_bytes())}, "")
     except (OSError, ValueError):
@@ -79,19 +79,23 @@ def _object(file: Path) -> Entry:
 # ------------------------------------------------------------------------------------- the registry
 
 
-def live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> LiveClaude | None:
+def find_live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> LiveClaude | None:
     """Return the running session of this id from the registry. `besides`: processes to ignore."""
-    found = (live for live in _live(home) if live.process.pid not in besides)
+    found = (live for live in _list_live(home) if live.process.pid not in besides)
     return next((live for live in found if live.session_id == session_id), None)
 
 
-def _live(home: Path) -> Iterator[LiveClaude]:
-    for path in listed(home / "sessions"):
-        if path.suffix == ".json" and (entry := single(path)) and (live := _registered(entry, path)):
+def _list_live(home: Path) -> Iterator[LiveClaude]:
+    for path in list_folder(home / "sessions"):
+        if (
+            path.suffix == ".json"
+            and (entry := read_object(path))
+            and (live := _read_registration(entry, path))
+        ):
             yield live
 
 
-def _registered(entry: Entry, path: Path) -> LiveClaude | None:
+def _read_registration(entry: Entry, path: Path) -> LiveClaude | None:
     pid, session_id = entry.get("pid"), text(entry, "sessionId")
     if not isinstance(pid, int) or not session_id:
         return None
@@ -105,12 +109,12 @@ def _registered(entry: Entry, path: Path) -> LiveClaude | None:
 # ------------------------------------------------------------------------------------- transcripts
 
 
-def transcript_of(home: Path, session_id: str) -> Path | None:
+def find_transcript(home: Path, session_id: str) -> Path | None:
     """Find the transcript of a session. It stays in the project where the session began."""
     if not _ID.fullmatch(session_id):
         return None
-    found = (folder / f"{session_id}.jsonl" for folder in listed(home / "projects"))
-    return next((file.path for file in newest(found, 1)), None)
+    found = (folder / f"{session_id}.jsonl" for folder in list_folder(home / "projects"))
+    return next((file.path for file in find_newest(found, 1)), None)
 
 
 def read_entry(entry: Entry) -> Iterator[TailLine]:
@@ -118,12 +122,12 @@ def read_entry(entry: Entry) -> Iterator[TailLine]:
     who = text(entry, "type")
     if who not in {"user", "assistant"} or entry.get("isMeta") is True:
         return
-    content, at = inner(entry, "message").get("content"), time(entry, "timestamp")
+    content, at = inner(entry, "message").get("content"), get_time(entry, "timestamp")
     if isinstance(content, str):
-        yield TailLine(who=who, text=clipped(content), at=at)
+        yield TailLine(who=who, text=shorten(content), at=at)
     for block in items(content):
-        if said := _block(block):
-            yield TailLine(who="tool" if said.tool else who, text=clipped(said.text), at=at)
+        if said := _read_block(block):
+            yield TailLine(who="tool" if said.tool else who, text=shorten(said.text), at=at)
 
 
 class _Words(NamedTuple):
@@ -131,43 +135,43 @@ class _Words(NamedTuple):
     tool: bool = False
 
 
-def _block(block: Any) -> _Words | None:
+def _read_block(block: Any) -> _Words | None:
     kind = text(block, "type")
     if kind == "text":
         return _Words(text(block, "text"))
     if kind == "tool_use":
-        return _Words(f"{text(block, 'name')} {_argument(inner(block, 'input'))}".rstrip(), tool=True)
+        return _Words(f"{text(block, 'name')} {_choose_argument(inner(block, 'input'))}".rstrip(), tool=True)
     if kind == "tool_result":
-        return _Words(_result(block.get("content")), tool=True)
+        return _Words(_join_result(block.get("content")), tool=True)
     return None
 
 
-def _argument(given: Entry) -> str:
+def _choose_argument(given: Entry) -> str:
     """Return the most informative argument."""
     names = ("command", "file_path", "path", "pattern", "url", "query", "description")
     return next((words for name in names if (words := text(given, name))), "")
 
 
-def _result(content: Any) -> str:
+def _join_result(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text(block, "text") for block in items(content) if text(block, "type") == "text")
 
 
-def final_text(path: Path, prompt_id: str) -> str | None:
+def read_final_text(path: Path, prompt_id: str) -> str | None:
     """Return the last text of the turn that a prompt began; None if the turn had not ended."""
     found, ours = None, False
     with path.open("rb") as file:
-        for entry in map(message_of, file):
+        for entry in map(parse_message, file):
             kind, message = entry.get("type"), inner(entry, "message")
             if kind == "user" and isinstance(message.get("content"), str):
                 ours = entry.get("uuid") == prompt_id
             elif ours and kind == "assistant" and not entry.get("isSidechain"):
-                found = _last_text(message)
+                found = _read_last_text(message)
     return found
 
 
-def _last_text(message: Entry) -> str | None:
+def _read_last_text(message: Entry) -> str | None:
     """Return the text of an answer that ends its turn."""
     blocks = items(message.get("content"))
     ended = message.get("stop_reason") == "end_turn" and blocks and text(blocks[-1], "type") == "text"
@@ -177,28 +181,31 @@ def _last_text(message: Entry) -> str | None:
 # ------------------------------------------------------------------------------------- what there is
 
 
-def observed(home: Path, limit: int = 50) -> list[Observed]:
+def list_observed(home: Path, limit: int = 50) -> list[Observed]:
     """List the running sessions, then those written last, each with its sub-agents."""
-    live = {one.session_id: one for one in _live(home)}
+    live = {one.session_id: one for one in _list_live(home)}
     paths = (
-        path for folder in listed(home / "projects") for path in listed(folder) if path.suffix == ".jsonl"
+        path
+        for folder in list_folder(home / "projects")
+        for path in list_folder(folder)
+        if path.suffix == ".jsonl"
     )
-    files = newest(paths, limit)
+    files = find_newest(paths, limit)
     written = {file.path.stem for file in files}
-    found = [_running(one) for one in live.values() if one.session_id not in written]
+    found = [_describe_running(one) for one in live.values() if one.session_id not in written]
     for file in files:
-        found.append(_session(file, live.get(file.path.stem)))
-        found += _sub_agents(file.path.with_suffix("") / "subagents")
+        found.append(_describe_session(file, live.get(file.path.stem)))
+        found += _list_sub_agents(file.path.with_suffix("") / "subagents")
     return found
 
 
-def _running(live: LiveClaude) -> Observed:
+def _describe_running(live: LiveClaude) -> Observed:
     """Describe a running session that has no transcript yet."""
     return Observed(
         harness=_NAME,
         native_id=live.session_id,
         cwd=live.cwd or None,
-        title=titled(live.name),
+        title=make_title(live.name),
         state=live.status,
         live=True,
         pid=live.process.pid,
@@ -207,8 +214,8 @@ def _running(live: LiveClaude) -> Observed:
     )
 
 
-def _session(file: File, live: LiveClaude | None) -> Observed:
-    cwd, title = _begun(file.path)
+def _describe_session(file: File, live: LiveClaude | None) -> Observed:
+    cwd, title = _read_beginning(file.path)
     return Observed(
         harness=_NAME,
         native_id=file.path.stem,
@@ -223,29 +230,29 @@ def _session(file: File, live: LiveClaude | None) -> Observed:
     )
 
 
-def _begun(path: Path) -> tuple[str, str]:
+def _read_beginning(path: Path) -> tuple[str, str]:
     """Return the folder and the first prompt of a session."""
     cwd = title = ""
-    for entry in head(path):
+    for entry in read_head(path):
         cwd = cwd or text(entry, "cwd")
         if not title and text(entry, "type") == "user":
-            title = next((titled(line.text) for line in read_entry(entry) if line.who == "user"), "")
+            title = next((make_title(line.text) for line in read_entry(entry) if line.who == "user"), "")
         if cwd and title:
             break
     return cwd, title
 
 
-def _sub_agents(folder: Path) -> Iterator[Observed]:
-    paths = (path for path in listed(folder) if path.suffix == ".jsonl")
-    for file in newest(paths, _OF_ONE_SESSION):
-        about = single(file.path.with_suffix(".meta.json")) or {}
-        cwd, title = _begun(file.path)
+def _list_sub_agents(folder: Path) -> Iterator[Observed]:
+    paths = (path for path in list_folder(folder) if path.suffix == ".jsonl")
+    for file in find_newest(paths, _OF_ONE_SESSION):
+        about = read_object(file.path.with_suffix(".meta.json")) or {}
+        cwd, title = _read_beginning(file.path)
         yield Observed(
             harness=_NAME,
             native_id=file.path.stem.removeprefix("agent-"),
             kind="sub-agent",
             cwd=cwd or None,
-            title=titled(text(about, "description")) or title,
+            title=make_title(text(about, "description")) or title,
             state="finished" if about.get("finished") is True else "",
             parent=folder.parent.name,
             updated_at=file.changed,
@@ -262,7 +269,7 @@ async def send_to_inbox(home: Path, native_id: str, text: str) -> bool:
 
     Nothing comes back on the socket: the session's prompt hook is the receipt.
     """
-    live = await asyncio.to_thread(live_session, home, native_id)
+    live = await asyncio.to_thread(find_live_session, home, native_id)
     if live is None or live.status != "idle" or not live.socket:
         return False
     said = {"type": "user", "from": "scout", "message": {"role": "user", "content": text}}

@@ -66,17 +66,17 @@ def is_restricted_root(environment: Mapping[str, str]) -> bool:
     return os.geteuid() == 0 and not environment.get("IS_SANDBOX")
 
 
-def native_profiles(root: bool) -> tuple[PermissionProfile, ...]:
+def list_native_profiles(root: bool) -> tuple[PermissionProfile, ...]:
     """Return the profiles that its flags enforce."""
     return tuple(one for one in _PROFILES if not (root and one is PermissionProfile.TRUSTED))
 
 
-def notes(root: bool) -> tuple[str, ...]:
+def list_notes(root: bool) -> tuple[str, ...]:
     """Return notes on what the profiles do not enforce."""
     return (*_NOTES, _ROOT) if root else _NOTES
 
 
-def command(
+def build_command(
     program: str,
     spec: SessionSpec,
     session: tuple[str, ...],
@@ -104,7 +104,7 @@ def command(
     return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny, *rules, *more)
 
 
-def mcp_servers(door: McpAccess) -> bytes:
+def build_mcp_servers(door: McpAccess) -> bytes:
     """Return the MCP configuration with Scout's address. The program reads the token from its environment."""
     headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
     return encode({"mcpServers": {MCP_KEY: {"type": "http", "url": door.url, "headers": headers}}})

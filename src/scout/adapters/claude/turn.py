@@ -8,7 +8,7 @@ from typing import Any
 from scout.adapters.claude.events import ClaudeReader, is_cancelled, read_request
 from scout.adapters.persistent.harness import accept, describe_end
 from scout.adapters.persistent.pipe import Pipe, PipeLine
-from scout.adapters.persistent.rpc import message_of
+from scout.adapters.persistent.rpc import parse_message
 from scout.adapters.transcript import Entry
 from scout.base.codec import encode
 from scout.model.problems.session import Layer
@@ -53,17 +53,17 @@ def _reply_tag(request: str) -> str:
 
 def find_request(pipe: Pipe, request: str) -> Entry | None:
     """Return the request of this id while it waits for an answer."""
-    if pipe.sent_at(_reply_tag(request)) is not None:
+    if pipe.find_position(_reply_tag(request)) is not None:
         return None
     for line in pipe.read_lines():
-        if request.encode() in line.text and read_request(message := message_of(line.text)) is not None:
+        if request.encode() in line.text and read_request(message := parse_message(line.text)) is not None:
             return None if _is_withdrawn(pipe, request, line.after) else message
     return None
 
 
 def _is_withdrawn(pipe: Pipe, request: str, after: int) -> bool:
     later = (line.text for line in pipe.read_lines(after) if request.encode() in line.text)
-    return any(is_cancelled(message_of(line), request) for line in later)
+    return any(is_cancelled(parse_message(line), request) for line in later)
 
 
 def read_end(pipe: Pipe) -> Failed:
@@ -78,7 +78,7 @@ class ClaudeTurn:
 
     def __init__(self, pipe: Pipe, delivery_id: str, find_answer: Callable[[], str | None]) -> None:
         self._pipe = pipe
-        self._begun = pipe.sent_at(delivery_id) or 0
+        self._begun = pipe.find_position(delivery_id) or 0
         self._reader = ClaudeReader(make_uuid(delivery_id))
         self._find_answer = find_answer
 
@@ -98,18 +98,20 @@ class ClaudeTurn:
     def is_over(self) -> bool:
         """Whether the program has reported the end of the turn."""
         for line in self._pipe.read_lines(self._begun):
-            self._read_message(message_of(line.text), line)
+            self._read_message(parse_message(line.text), line)
         return self._reader.over
 
     def list_steered(self, by: int | None = None) -> list[str]:
         """Return the ids of the prompts that were steered into the turn before output position `by`."""
-        sent = (one for one in self._pipe.sent_lines() if one.tag.startswith(STEER) and one.at >= self._begun)
+        sent = (
+            one for one in self._pipe.read_sent_lines() if one.tag.startswith(STEER) and one.at >= self._begun
+        )
         return [make_uuid(one.tag) for one in sent if by is None or one.at < by]
 
     async def _read(self, line: PipeLine) -> list[HarnessEvent]:
-        message, events = message_of(line.text), list[HarnessEvent]()
+        message, events = parse_message(line.text), list[HarnessEvent]()
         for request in self._reader.waiting:
-            if self._pipe.sent_at(_reply_tag(request)) is not None:
+            if self._pipe.find_position(_reply_tag(request)) is not None:
                 events += self._reader.settle(request)
         if message.get("type") == "control_request" and not await self._needs_answer(message, line):
             return events
@@ -122,7 +124,7 @@ class ClaudeTurn:
     async def _needs_answer(self, message: Entry, line: PipeLine) -> bool:
         """Whether a person must answer: the request is for a person, and neither answered nor withdrawn."""
         request = str(message.get("request_id"))
-        if self._pipe.sent_at(_reply_tag(request)) is not None or not self._pipe.is_running:
+        if self._pipe.find_position(_reply_tag(request)) is not None or not self._pipe.is_running:
             return False
         if read_request(message) is None:
             await send_response(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, cast
 
-from scout.adapters.codex.requests import read_request, request_name
+from scout.adapters.codex.requests import build_request_name, read_request
 from scout.adapters.harness import INTERRUPTED
-from scout.adapters.persistent.rpc import message_of
+from scout.adapters.persistent.rpc import parse_message
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.time import Time
 from scout.model.problems.session import Layer, Missing
@@ -59,9 +59,9 @@ class CodexReader:
         """Yield the events of one message; the last event of a turn is its end."""
         method, params = text(message, "method"), inner(message, "params")
         if message.get("id") == self._delivery and not method:
-            yield from self._answered(message)
+            yield from self._read_start(message)
         elif method:
-            yield from self._notified(method, params, message)
+            yield from self._read_notification(method, params, message)
 
     def read_request(self, message: Entry) -> NeedsHuman | None:
         """Return the question for a person in a request; None if it has none."""
@@ -75,14 +75,14 @@ class CodexReader:
         """Whether a question to a person is open."""
         return bool(self._open)
 
-    def _answered(self, message: Entry) -> _Told:
+    def _read_start(self, message: Entry) -> _Told:
         """Record the id of the started turn, or report that it was refused."""
         self.turn_id = text(inner(inner(message, "result"), "turn"), "id")
         if not self.turn_id:
             reason = text(inner(message, "error"), "message") or "it did not begin the turn"
             yield Failed(layer=Layer.HARNESS, reason=reason)
 
-    def _notified(self, method: str, params: Entry, message: Entry) -> _Told:
+    def _read_notification(self, method: str, params: Entry, message: Entry) -> _Told:
         turn = text(params, "turnId") or text(inner(params, "turn"), "id")
         read = _READERS.get(method)
         if read is None or (turn and turn != self.turn_id):
@@ -92,16 +92,16 @@ class CodexReader:
 
     # -- while it works --------------------------------------------------------------------------
 
-    def item_started(self, params: Entry, _: Entry) -> _Told:
+    def read_item_started(self, params: Entry, _: Entry) -> _Told:
         """Report the item, and first any earlier message, which was not the final one."""
         yield from self._say()
         item = inner(params, "item")
-        if tool := _tool(item):
+        if tool := _read_tool(item):
             yield tool
         if text(item, "type") == "fileChange":
-            self._changes[text(item, "id")] = "\n\n".join(map(_change, items(item.get("changes"))))
+            self._changes[text(item, "id")] = "\n\n".join(map(_format_change, items(item.get("changes"))))
 
-    def item_completed(self, params: Entry, _: Entry) -> _Told:
+    def read_item_completed(self, params: Entry, _: Entry) -> _Told:
         item = inner(params, "item")
         if text(item, "type") == "agentMessage":
             yield from self._say()
@@ -114,37 +114,37 @@ class CodexReader:
             yield Said(text=self._text)
         self._unsaid = False
 
-    def usage(self, params: Entry, _: Entry) -> _Told:
+    def read_usage(self, params: Entry, _: Entry) -> _Told:
         """Record the thread's tokens; total minus the last request is the count before this turn."""
         counted = inner(params, "tokenUsage")
-        self._total, last = _tokens(inner(counted, "total")), _tokens(inner(counted, "last"))
+        self._total, last = _read_tokens(inner(counted, "total")), _read_tokens(inner(counted, "last"))
         if self._before is None:
             self._before = self._total[0] - last[0], self._total[1] - last[1]
         yield Other(kind="thread/tokenUsage/updated")
 
-    def limits(self, params: Entry, _: Entry) -> _Told:
+    def read_limits(self, params: Entry, _: Entry) -> _Told:
         """Record when the exhausted rate limits reset."""
         windows = (inner(inner(params, "rateLimits"), name) for name in ("primary", "secondary"))
-        full = (one.get("resetsAt") for one in windows if _number(one.get("usedPercent")) >= 100)
+        full = (one.get("resetsAt") for one in windows if _as_number(one.get("usedPercent")) >= 100)
         self._resets = [at for at in full if isinstance(at, int)]
         yield Other(kind="account/rateLimits/updated")
 
-    def resolved(self, params: Entry, _: Entry) -> _Told:
-        request = request_name(self._program, params.get("requestId"))
+    def read_resolved(self, params: Entry, _: Entry) -> _Told:
+        request = build_request_name(self._program, params.get("requestId"))
         self._open.discard(request)
         yield RequestSettled(request=request)
 
-    def error(self, params: Entry, _: Entry) -> _Told:
+    def read_error(self, params: Entry, _: Entry) -> _Told:
         """Report an error. If Codex does not retry, the turn ends a moment later."""
         yield TurnProgress(text=text(inner(params, "error"), "message") or "an error")
 
-    def rerouted(self, params: Entry, _: Entry) -> _Told:
+    def read_rerouted(self, params: Entry, _: Entry) -> _Told:
         self._model = text(params, "toModel") or self._model
         yield Identified(model=self._model)
 
     # -- its end ---------------------------------------------------------------------------------
 
-    def completed(self, params: Entry, message: Entry) -> _Told:
+    def read_completed(self, params: Entry, message: Entry) -> _Told:
         if self._before is not None:
             prompt, completion = (now - then for now, then in zip(self._total, self._before, strict=True))
             yield TurnUsage(
@@ -167,21 +167,21 @@ class CodexReader:
 
 
 _READERS: dict[str, Callable[[CodexReader, Entry, Entry], _Told]] = {
-    "item/started": CodexReader.item_started,
-    "item/completed": CodexReader.item_completed,
-    "thread/tokenUsage/updated": CodexReader.usage,
-    "account/rateLimits/updated": CodexReader.limits,
-    "serverRequest/resolved": CodexReader.resolved,
-    "error": CodexReader.error,
-    "model/rerouted": CodexReader.rerouted,
-    "turn/completed": CodexReader.completed,
+    "item/started": CodexReader.read_item_started,
+    "item/completed": CodexReader.read_item_completed,
+    "thread/tokenUsage/updated": CodexReader.read_usage,
+    "account/rateLimits/updated": CodexReader.read_limits,
+    "serverRequest/resolved": CodexReader.read_resolved,
+    "error": CodexReader.read_error,
+    "model/rerouted": CodexReader.read_rerouted,
+    "turn/completed": CodexReader.read_completed,
 }
 
 
 # -- tools ---------------------------------------------------------------------------------------------
 
 
-def _tool(item: Entry) -> ToolUse | None:
+def _read_tool(item: Entry) -> ToolUse | None:
     kind = text(item, "type")
     describe = _TOOLS.get(kind)
     if describe is None:
@@ -190,17 +190,17 @@ def _tool(item: Entry) -> ToolUse | None:
     return ToolUse(name=name or kind, detail=" ".join(detail.split())[:_DETAIL])
 
 
-def _command(item: Entry) -> tuple[str, str]:
+def _describe_command(item: Entry) -> tuple[str, str]:
     """Return the command without the shell around it."""
     actions = (text(one, "command") for one in items(item.get("commandActions")))
     return "command", " && ".join(filter(None, actions)) or text(item, "command")
 
 
-def _files(item: Entry) -> tuple[str, str]:
+def _describe_files(item: Entry) -> tuple[str, str]:
     return "edit", ", ".join(text(one, "path") for one in items(item.get("changes")))
 
 
-def _called(item: Entry) -> tuple[str, str]:
+def _describe_call(item: Entry) -> tuple[str, str]:
     given = item.get("arguments")
     where = text(item, "server") or text(item, "namespace")
     name = "/".join(filter(None, (where, text(item, "tool"))))
@@ -208,25 +208,25 @@ def _called(item: Entry) -> tuple[str, str]:
 
 
 _TOOLS: dict[str, Callable[[Entry], tuple[str, str]]] = {
-    "commandExecution": _command,
-    "fileChange": _files,
-    "mcpToolCall": _called,
-    "dynamicToolCall": _called,
+    "commandExecution": _describe_command,
+    "fileChange": _describe_files,
+    "mcpToolCall": _describe_call,
+    "dynamicToolCall": _describe_call,
     "collabAgentToolCall": lambda item: (text(item, "tool"), text(item, "prompt")),
     "webSearch": lambda item: ("web search", text(item, "query")),
     "imageView": lambda item: ("view image", text(item, "path")),
 }
 
 
-def _change(change: Any) -> str:
+def _format_change(change: Any) -> str:
     return f"{text(inner(change, 'kind'), 'type')} {text(change, 'path')}\n{text(change, 'diff')}".strip()
 
 
-def _tokens(counted: Entry) -> tuple[int, int]:
-    return _number(counted.get("inputTokens")), _number(counted.get("outputTokens"))
+def _read_tokens(counted: Entry) -> tuple[int, int]:
+    return _as_number(counted.get("inputTokens")), _as_number(counted.get("outputTokens"))
 
 
-def _number(value: object) -> int:
+def _as_number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
@@ -235,26 +235,29 @@ def _number(value: object) -> int:
 
 def read_failure(error: Entry, resets: list[int], told_at: object) -> Limited | Failed:
     """Return the end of a failed turn: a rate limit, a missing login, or another error of the provider."""
-    info, reason = error.get("codexErrorInfo"), _plain(text(error, "message")) or "it failed without a word"
-    status = next((one.get("httpStatusCode") for one in _details(info)), None)
+    info, reason = (
+        error.get("codexErrorInfo"),
+        _extract_message(text(error, "message")) or "it failed without a message",
+    )
+    status = next((one.get("httpStatusCode") for one in _list_details(info)), None)
     if info in _LIMITS or status == _TOO_MANY:
-        until = Time(max(resets) * 1_000_000) if resets else _until(reason, told_at)
+        until = Time(max(resets) * 1_000_000) if resets else _read_reset_time(reason, told_at)
         return Limited(reason=reason, until=until)
     if info == "unauthorized" or status == _UNAUTHORIZED or reason.startswith(_NO_KEY):
         return Failed(layer=Layer.PROVIDER, reason=reason, missing=Missing.LOGIN)
     return Failed(layer=Layer.PROVIDER, reason=reason)
 
 
-def _details(info: object) -> list[Entry]:
+def _list_details(info: object) -> list[Entry]:
     return [inner(info, name) for name in cast("Entry", info)] if isinstance(info, dict) else []
 
 
-def _plain(message: str) -> str:
+def _extract_message(message: str) -> str:
     """Return the error message, also from a provider's JSON response."""
-    return text(inner(message_of(message.encode()), "error"), "message") or message.strip()
+    return text(inner(parse_message(message.encode()), "error"), "message") or message.strip()
 
 
-def _until(reason: str, told_at: object) -> Time | None:
+def _read_reset_time(reason: str, told_at: object) -> Time | None:
     """Return the reset time in a message. It is local and given in minutes, so the end of that minute."""
     named = _AGAIN_AT.search(reason)
     if named is None or not isinstance(told_at, int):

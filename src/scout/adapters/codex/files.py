@@ -11,19 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.adapters.process.process_table import ProcessId, processes
+from scout.adapters.process.process_table import ProcessId, list_processes
 from scout.adapters.transcript import (
     Entry,
     File,
-    clipped,
-    head,
+    find_newest,
+    get_time,
     inner,
     items,
-    listed,
-    newest,
+    list_folder,
+    make_title,
+    read_head,
+    shorten,
     text,
-    time,
-    titled,
 )
 from scout.ports import Observed, TailLine
 
@@ -44,7 +44,7 @@ class LiveCodex(NamedTuple):
     source: str
 
 
-def home_of(environment: Mapping[str, str]) -> Path:
+def find_home(environment: Mapping[str, str]) -> Path:
     """Return the folder of the program's files."""
     given = environment.get("CODEX_HOME")
     return Path(given) if given else Path(environment.get("HOME") or "~").expanduser() / ".codex"
@@ -53,20 +53,20 @@ def home_of(environment: Mapping[str, str]) -> Path:
 # -------------------------------------------------------------------------------------- who writes
 
 
-def live_session(home: Path, session_id: str) -> LiveCodex | None:
+def find_live_session(home: Path, session_id: str) -> LiveCodex | None:
     """Return the program that writes to a thread: the owner of its lock."""
-    return next((live for live in _live(home) if live.session_id == session_id), None)
+    return next((live for live in _list_live(home) if live.session_id == session_id), None)
 
 
-def _live(home: Path) -> Iterator[LiveCodex]:
-    owners, table = _lock_owners(), processes()
-    for path in listed(home / "thread-writer-locks"):
-        pid = owners.get(_inode(path)) if path.suffix == ".lock" else None
+def _list_live(home: Path) -> Iterator[LiveCodex]:
+    owners, table = _list_lock_owners(), list_processes()
+    for path in list_folder(home / "thread-writer-locks"):
+        pid = owners.get(_format_inode(path)) if path.suffix == ".lock" else None
         if pid in table:
             yield LiveCodex(path.stem, table[pid].identity, str(path))
 
 
-def _lock_owners() -> dict[str, int]:
+def _list_lock_owners() -> dict[str, int]:
     """Return the process that holds each locked file, by device and inode."""
     try:
         rows = [line.split() for line in _LOCKS.read_text("ascii").splitlines()]
@@ -75,7 +75,7 @@ def _lock_owners() -> dict[str, int]:
     return {row[5]: int(row[4]) for row in rows if len(row) == 8 and row[1] == "FLOCK"}
 
 
-def _inode(path: Path) -> str:
+def _format_inode(path: Path) -> str:
     try:
         status = path.stat()
     except OSError:
@@ -86,24 +86,24 @@ def _inode(path: Path) -> str:
 # ---------------------------------------------------------------------------------------- rollouts
 
 
-def transcript_of(home: Path, session_id: str) -> Path | None:
+def find_transcript(home: Path, session_id: str) -> Path | None:
     """Find the rollout of a thread."""
     if not _ID.fullmatch(session_id):
         return None
-    named = (path for path in _rollouts(home) if _thread(path) == session_id)
+    named = (path for path in _list_rollouts(home) if _read_thread_id(path) == session_id)
     return next(named, None)
 
 
-def _rollouts(home: Path) -> Iterator[Path]:
+def _list_rollouts(home: Path) -> Iterator[Path]:
     """Yield all rollouts, the latest day first."""
     folders = [home / "sessions"]
     for _ in range(_DAYS):
-        folders = [below for folder in folders for below in reversed(listed(folder))]
+        folders = [below for folder in folders for below in reversed(list_folder(folder))]
     for folder in folders:
-        yield from (path for path in reversed(listed(folder)) if _thread(path))
+        yield from (path for path in reversed(list_folder(folder)) if _read_thread_id(path))
 
 
-def _thread(path: Path) -> str:
+def _read_thread_id(path: Path) -> str:
     named = _ROLLOUT.fullmatch(path.name)
     return named["thread"] if named else ""
 
@@ -113,17 +113,17 @@ def read_entry(entry: Entry) -> Iterator[TailLine]:
     if text(entry, "type") != "response_item":
         return
     item = inner(entry, "payload")
-    if said := _said(item) or _tool(item):
+    if said := _read_message(item) or _read_tool(item):
         who, words = said
-        yield TailLine(who=who, text=clipped(words), at=time(entry, "timestamp"))
+        yield TailLine(who=who, text=shorten(words), at=get_time(entry, "timestamp"))
 
 
-def _said(item: Entry) -> tuple[str, str] | None:
+def _read_message(item: Entry) -> tuple[str, str] | None:
     """Read a message. Text that the program adds in the user's name is in angle brackets."""
     who = text(item, "role")
     if text(item, "type") != "message" or who not in {"user", "assistant"}:
         return None
-    words = _words(item.get("content"))
+    words = _join_text(item.get("content"))
     own = (
         who == "user"
         and words.startswith("<")
@@ -133,46 +133,49 @@ def _said(item: Entry) -> tuple[str, str] | None:
     return None if own or not words else (who, words)
 
 
-def _tool(item: Entry) -> tuple[str, str] | None:
+def _read_tool(item: Entry) -> tuple[str, str] | None:
     kind = text(item, "type")
     if kind.endswith("_output"):
-        return "tool", _output(item.get("output"))
+        return "tool", _read_output(item.get("output"))
     if kind.endswith("_call"):
-        given = text(item, "arguments") or text(item, "input") or _command(inner(item, "action"))
+        given = text(item, "arguments") or text(item, "input") or _join_command(inner(item, "action"))
         return "tool", f"{text(item, 'name') or kind.removesuffix('_call')} {given}".rstrip()
     return None
 
 
-def _command(action: Entry) -> str:
+def _join_command(action: Entry) -> str:
     return " ".join(map(str, items(action.get("command"))))
 
 
-def _output(output: Any) -> str:
-    return output if isinstance(output, str) else _words(output) or text(output, "content")
+def _read_output(output: Any) -> str:
+    return output if isinstance(output, str) else _join_text(output) or text(output, "content")
 
 
-def _words(content: Any) -> str:
+def _join_text(content: Any) -> str:
     return "\n".join(words for part in items(content) if (words := text(part, "text")))
 
 
 # -------------------------------------------------------------------------------------- what there is
 
 
-def observed(home: Path, limit: int = 50) -> list[Observed]:
+def list_observed(home: Path, limit: int = 50) -> list[Observed]:
     """List the threads that were written last, including sub-agents."""
-    live = {one.session_id: one for one in _live(home)}
-    return [_session(file, live.get(_thread(file.path))) for file in newest(_rollouts(home), limit)]
+    live = {one.session_id: one for one in _list_live(home)}
+    return [
+        _describe_session(file, live.get(_read_thread_id(file.path)))
+        for file in find_newest(_list_rollouts(home), limit)
+    ]
 
 
-def _session(file: File, live: LiveCodex | None) -> Observed:
-    meta, title = _begun(file.path)
+def _describe_session(file: File, live: LiveCodex | None) -> Observed:
+    meta, title = _read_beginning(file.path)
     parent = text(meta, "parent_thread_id")
     return Observed(
         harness=_NAME,
-        native_id=_thread(file.path),
+        native_id=_read_thread_id(file.path),
         kind="sub-agent" if parent else "session",
         cwd=text(meta, "cwd") or None,
-        title=title or titled(text(meta, "agent_nickname")),
+        title=title or make_title(text(meta, "agent_nickname")),
         live=live is not None,
         pid=live.process.pid if live else None,
         parent=parent or None,
@@ -182,14 +185,14 @@ def _session(file: File, live: LiveCodex | None) -> Observed:
     )
 
 
-def _begun(path: Path) -> tuple[Entry, str]:
+def _read_beginning(path: Path) -> tuple[Entry, str]:
     """Return the metadata and the first prompt of a thread."""
     meta: Entry = {}
-    for entry in head(path):
+    for entry in read_head(path):
         if text(entry, "type") == "session_meta":
             meta = meta or inner(entry, "payload")
         if words := next((line.text for line in read_entry(entry) if line.who == "user"), ""):
-            return meta, titled(words)
+            return meta, make_title(words)
     return meta, ""
 
 
@@ -201,7 +204,7 @@ async def queue_message(binary: str, native_id: str, text: str, environment: Map
 
     An idle terminal runs it at once. The session's prompt hook is the receipt.
     """
-    if await asyncio.to_thread(live_session, home_of(environment), native_id) is None:
+    if await asyncio.to_thread(find_live_session, find_home(environment), native_id) is None:
         return False
     words = (binary, "queue", "--thread", native_id, f"--message={text}")
     null = asyncio.subprocess.DEVNULL

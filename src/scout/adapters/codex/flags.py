@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from scout.adapters.codex.files import home_of
+from scout.adapters.codex.files import find_home
 from scout.adapters.harness import MCP_KEY, find_relays
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 
 INSTALL = "install Codex (npm install -g @openai/codex) so that `codex` is on the daemon's PATH"
 LOGIN = "log in with `codex login`, or set OPENAI_API_KEY or a model_provider in its config.toml"
@@ -63,19 +63,19 @@ _NATIVE = {
 }
 
 
-def native(profile: PermissionProfile) -> Native:
+def map_profile(profile: PermissionProfile) -> Native:
     """Return a profile as Codex spells it. Codex's sandbox enforces each of them."""
     return _NATIVE[profile]
 
 
-def thread_of(
+def build_thread(
     spec: SessionSpec, directory: Path, inherited: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
     """Return the parameters that open a thread. They are not written to Codex's files."""
-    sandbox, approval = native(spec.permission)
+    sandbox, approval = map_profile(spec.permission)
     settings: dict[str, Any] = dict(_FEATURES)
     if spec.door is not None:
-        settings.update(_without_relays(home_of(inherited)))
+        settings.update(_disable_relays(find_home(inherited)))
         settings[f"mcp_servers.{MCP_KEY}"] = {
             "url": spec.door.url,
             "bearer_token_env_var": _TOKEN,
@@ -93,21 +93,21 @@ def thread_of(
     return {**params, **{name: value for name, value in given.items() if value}}
 
 
-def _without_relays(home: Path) -> dict[str, Any]:
+def _disable_relays(home: Path) -> dict[str, Any]:
     """Turn off the MCP servers that `scout setup` wrote: they would call Scout for another session."""
-    servers = _table(_configuration(home).get("mcp_servers"))
+    servers = _as_table(_read_configuration(home).get("mcp_servers"))
     return {f"mcp_servers.{name}.enabled": False for name in find_relays(servers, "codex")}
 
 
-def environment_of(
+def build_program_environment(
     spec: SessionSpec | None, also: Iterable[str], inherited: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """Return the environment of the program, with the token. `also`: variables that the settings name."""
     given = dict(spec.environment) if spec is not None else {}
     if spec is not None and spec.door is not None:
         given[_TOKEN] = spec.door.token
-    names = (*_OWN, *_provider_keys(_configuration(home_of(inherited))), *also)
-    return environment_for(given, inherited, names)
+    names = (*_OWN, *_list_provider_keys(_read_configuration(find_home(inherited))), *also)
+    return build_environment(given, inherited, names)
 
 
 def find_program(environment: Mapping[str, str]) -> Path | None:
@@ -126,31 +126,31 @@ def find_program(environment: Mapping[str, str]) -> Path | None:
 
 def is_logged_in(environment: Mapping[str, str]) -> bool:
     """Whether there is a login, as far as files and variables show."""
-    home = home_of(environment)
+    home = find_home(environment)
     if (home / "auth.json").exists() or any(environment.get(name) for name in _KEYS):
         return True
-    settings = _configuration(home)
+    settings = _read_configuration(home)
     if settings.get("cli_auth_credentials_store") in {"keyring", "auto"}:
         return True  # a keyring is not read
     chosen = settings.get("model_provider", _BUILT_IN)
     if chosen == _BUILT_IN:
         return False
-    key = _table(_table(settings.get("model_providers")).get(chosen)).get("env_key")
+    key = _as_table(_as_table(settings.get("model_providers")).get(chosen)).get("env_key")
     return not key or bool(environment.get(str(key)))
 
 
-def _configuration(home: Path) -> dict[str, Any]:
+def _read_configuration(home: Path) -> dict[str, Any]:
     try:
         return tomllib.loads((home / "config.toml").read_text("utf-8"))
     except (OSError, ValueError):
         return {}
 
 
-def _provider_keys(settings: dict[str, Any]) -> list[str]:
+def _list_provider_keys(settings: dict[str, Any]) -> list[str]:
     """Return the variables that its configuration names for the keys of model providers."""
-    providers = _table(settings.get("model_providers")).values()
-    return [str(key) for one in providers if (key := _table(one).get("env_key"))]
+    providers = _as_table(settings.get("model_providers")).values()
+    return [str(key) for one in providers if (key := _as_table(one).get("env_key"))]
 
 
-def _table(value: object) -> dict[str, Any]:
+def _as_table(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

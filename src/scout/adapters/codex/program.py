@@ -6,7 +6,7 @@ from typing import Any
 
 from scout.adapters.codex.flags import UNHEARD
 from scout.adapters.persistent.pipe import Pipe
-from scout.adapters.persistent.rpc import Rpc, is_call, message_of, tag_of_reply
+from scout.adapters.persistent.rpc import Rpc, build_reply_tag, is_call, parse_message
 from scout.adapters.transcript import Entry, inner, text
 
 _HELLO, _READY, _THREAD = "hello", "ready", "thread"
@@ -27,14 +27,14 @@ class CodexProgram:
     @property
     def is_opened(self) -> bool:
         """Whether a thread was requested from the program."""
-        return self.pipe.sent_at(_THREAD) is not None
+        return self.pipe.find_position(_THREAD) is not None
 
     async def greet(self) -> None:
         """Wait until the program answers the handshake, which is sent only once."""
         client = {"name": "scout", "title": "Scout", "version": "1"}
         unheard = {"optOutNotificationMethods": UNHEARD}
         await self.rpc.call(_HELLO, "initialize", {"clientInfo": client, "capabilities": unheard})
-        if self.pipe.sent_at(_READY) is None:
+        if self.pipe.find_position(_READY) is None:
             await self.rpc.notify("initialized", {}, _READY)
 
     async def open(self, method: str, params: Mapping[str, Any]) -> None:
@@ -61,9 +61,9 @@ class CodexProgram:
 
     def is_over(self, delivery_id: str) -> bool:
         """Whether the program has reported the end of this turn."""
-        turn, begun = self.turn_id(delivery_id), self.pipe.sent_at(delivery_id)
+        turn, begun = self.turn_id(delivery_id), self.pipe.find_position(delivery_id)
         lines = (line.text for line in self.pipe.read_lines(begun or 0))
-        ends = (message_of(line) for line in lines if b'"turn/completed"' in line)
+        ends = (parse_message(line) for line in lines if b'"turn/completed"' in line)
         return any(text(inner(inner(end, "params"), "turn"), "id") == turn for end in ends)
 
     def has_answered(self, delivery_id: str) -> bool:
@@ -75,7 +75,7 @@ class CodexProgram:
         turn = inner(await self.rpc.call(delivery_id, "turn/start", None), "turn")
         params = {"threadId": self.thread, "turnId": text(turn, "id")}
         await self.rpc.send(f"interrupt:{delivery_id}", "turn/interrupt", params)
-        async for _ in self.pipe.follow_lines(self.pipe.sent_at(delivery_id) or 0):
+        async for _ in self.pipe.follow_lines(self.pipe.find_position(delivery_id) or 0):
             if self.is_over(delivery_id):
                 return
 
@@ -83,23 +83,23 @@ class CodexProgram:
 
     def is_open(self, ident: object) -> bool:
         """Whether a request of the program has no answer yet."""
-        return self.pipe.sent_at(tag_of_reply(ident)) is None
+        return self.pipe.find_position(build_reply_tag(ident)) is None
 
     def find_request(self, name: str) -> Entry | None:
         """Return an unanswered request of the program by its id as JSON."""
-        said = (message_of(line.text) for line in self.pipe.read_lines())
+        said = (parse_message(line.text) for line in self.pipe.read_lines())
         named = (one for one in said if is_call(one) and json.dumps(one["id"]) == name)
         return next((one for one in named if self.is_open(one["id"])), None)
 
     def _answer(self, tag: str) -> Entry:
-        begun = self.pipe.sent_at(tag)
+        begun = self.pipe.find_position(tag)
         if begun is None:
             return {}
-        said = (message_of(line.text) for line in self.pipe.read_lines(begun))
+        said = (parse_message(line.text) for line in self.pipe.read_lines(begun))
         answers = (one for one in said if one.get("id") == tag and "method" not in one)
         return next(answers, Entry())
 
 
-def text_input(words: str) -> list[dict[str, str]]:
+def build_input(words: str) -> list[dict[str, str]]:
     """Return a prompt in Codex's format."""
     return [{"type": "text", "text": words}]

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.model.permission import request_of
+from scout.model.permission import build_request
 from scout.ports import Asked, HumanAnswer, NeedsHuman
 
 _COMMAND = "item/commandExecution/requestApproval"
@@ -17,7 +17,7 @@ _ELICITATION = "mcpServer/elicitation/request"
 _QUESTIONS = "item/tool/requestUserInput"
 
 
-def request_name(program: str, ident: object) -> str:
+def build_request_name(program: str, ident: object) -> str:
     """Return the name of a request. Each program counts its requests from zero, so the name has both."""
     return f"{program}/{json.dumps(ident)}"
 
@@ -26,10 +26,10 @@ def read_request(program: str, message: Entry, changes: str = "") -> NeedsHuman 
     """Return the question of a request; None if no person can answer it. `changes`: the files it is about."""
     method, params = text(message, "method"), inner(message, "params")
     ask = _ASKING.get(method)
-    needed = ask(request_name(program, message.get("id")), params) if ask else None
+    needed = ask(build_request_name(program, message.get("id")), params) if ask else None
     if needed is None or method != _FILES or not changes:
         return needed
-    return replace(needed, wish=request_of("apply_patch", changes, needed.question))
+    return replace(needed, wish=build_request("apply_patch", changes, needed.question))
 
 
 def answer_request(message: Entry, answer: HumanAnswer) -> Any:
@@ -40,31 +40,33 @@ def answer_request(message: Entry, answer: HumanAnswer) -> Any:
 # -- asking --------------------------------------------------------------------------------------------
 
 
-def _command(request: str, params: Entry) -> NeedsHuman:
+def _read_command(request: str, params: Entry) -> NeedsHuman:
     command, host = text(params, "command"), text(inner(params, "networkApprovalContext"), "host")
     question = f"May it reach {host}?" if host else "May it run this command outside its sandbox?"
     if text(params, "kind") == "writeStdin":
         question = "May it write to this command?"
-    words, tool = _because(question, params), f"network {host}" if host else "shell"
-    return _permission(request, words, tool, {"command": command} if command else "")
+    words, tool = _add_reason(question, params), f"network {host}" if host else "shell"
+    return _build_permission(request, words, tool, {"command": command} if command else "")
 
 
-def _permission(request: str, words: str, tool: str, given: object) -> NeedsHuman:
-    return NeedsHuman(request=request, question=words, wish=request_of(tool, given, words))
+def _build_permission(request: str, words: str, tool: str, given: object) -> NeedsHuman:
+    return NeedsHuman(request=request, question=words, wish=build_request(tool, given, words))
 
 
-def _files(request: str, params: Entry) -> NeedsHuman:
+def _read_files(request: str, params: Entry) -> NeedsHuman:
     root = text(params, "grantRoot")
     question = f"May it write below {root} from now on?" if root else "May it change these files?"
-    return _permission(request, _because(question, params), "apply_patch", {"path": root} if root else "")
+    return _build_permission(
+        request, _add_reason(question, params), "apply_patch", {"path": root} if root else ""
+    )
 
 
-def _permissions(request: str, params: Entry) -> NeedsHuman:
-    question = _because("May it have these permissions for this turn?", params)
-    return _permission(request, question, "permissions", _granted(params))
+def _read_permissions(request: str, params: Entry) -> NeedsHuman:
+    question = _add_reason("May it have these permissions for this turn?", params)
+    return _build_permission(request, question, "permissions", _list_granted(params))
 
 
-def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
+def _read_elicitation(request: str, params: Entry) -> NeedsHuman | None:
     """Return a tool approval or a question of an MCP server; None for a form with several fields."""
     fields = inner(inner(params, "requestedSchema"), "properties")
     message = text(params, "message") or f"{text(params, 'serverName')} asks"
@@ -75,10 +77,10 @@ def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
         options = tuple(str(one) for one in items(field.get("enum")))
         return NeedsHuman(request=request, question=message, kind=Asked.QUESTION, options=options)
     given = text(params, "url") or inner(params, "_meta").get("tool_params")
-    return _permission(request, message, text(params, "serverName"), given)
+    return _build_permission(request, message, text(params, "serverName"), given)
 
 
-def _questions(request: str, params: Entry) -> NeedsHuman | None:
+def _read_questions(request: str, params: Entry) -> NeedsHuman | None:
     """Return one question for all; several are answered with one line each."""
     questions = items(params.get("questions"))
     if not questions:
@@ -96,44 +98,44 @@ def _questions(request: str, params: Entry) -> NeedsHuman | None:
     )
 
 
-def _because(question: str, params: Entry) -> str:
+def _add_reason(question: str, params: Entry) -> str:
     reason = text(params, "reason").strip()
     return f"{question} {reason}" if reason else question
 
 
 _ASKING: dict[str, Callable[[str, Entry], NeedsHuman | None]] = {
-    _COMMAND: _command,
-    _FILES: _files,
-    _PERMISSIONS: _permissions,
-    _ELICITATION: _elicitation,
-    _QUESTIONS: _questions,
+    _COMMAND: _read_command,
+    _FILES: _read_files,
+    _PERMISSIONS: _read_permissions,
+    _ELICITATION: _read_elicitation,
+    _QUESTIONS: _read_questions,
 }
 
 
 # -- answering -----------------------------------------------------------------------------------------
 
 
-def _decision(_: Entry, answer: HumanAnswer) -> Any:
+def _build_decision(_: Entry, answer: HumanAnswer) -> Any:
     return {"decision": "accept" if answer.allow else "decline"}
 
 
-def _granted(params: Entry) -> Entry:
+def _list_granted(params: Entry) -> Entry:
     wanted = inner(params, "permissions")
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _grant(params: Entry, answer: HumanAnswer) -> Any:
-    return {"permissions": _granted(params) if answer.allow else {}, "scope": "turn"}
+def _build_grant(params: Entry, answer: HumanAnswer) -> Any:
+    return {"permissions": _list_granted(params) if answer.allow else {}, "scope": "turn"}
 
 
-def _filled(params: Entry, answer: HumanAnswer) -> Any:
+def _fill_form(params: Entry, answer: HumanAnswer) -> Any:
     fields = inner(inner(params, "requestedSchema"), "properties")
     if not answer.allow:
         return {"action": "decline", "content": None}
     return {"action": "accept", "content": dict.fromkeys(fields, answer.text) or None}
 
 
-def _answers(params: Entry, answer: HumanAnswer) -> Any:
+def _map_answers(params: Entry, answer: HumanAnswer) -> Any:
     """Map the lines of an answer to the questions; the last question gets the rest."""
     names = [text(one, "id") for one in items(params.get("questions"))]
     lines = answer.text.split("\n", len(names) - 1) if answer.allow and answer.text else []
@@ -142,9 +144,9 @@ def _answers(params: Entry, answer: HumanAnswer) -> Any:
 
 
 _REPLYING: dict[str, Callable[[Entry, HumanAnswer], Any]] = {
-    _COMMAND: _decision,
-    _FILES: _decision,
-    _PERMISSIONS: _grant,
-    _ELICITATION: _filled,
-    _QUESTIONS: _answers,
+    _COMMAND: _build_decision,
+    _FILES: _build_decision,
+    _PERMISSIONS: _build_grant,
+    _ELICITATION: _fill_form,
+    _QUESTIONS: _map_answers,
 }

@@ -9,7 +9,7 @@ from scout.adapters.codex.events import CodexReader, TurnEnd, read_failure
 from scout.adapters.codex.program import CodexProgram
 from scout.adapters.harness import INTERRUPTED
 from scout.adapters.persistent.harness import accept, describe_end
-from scout.adapters.persistent.rpc import is_call, message_of
+from scout.adapters.persistent.rpc import is_call, parse_message
 from scout.adapters.transcript import Entry, inner, text
 from scout.model.problems.session import Layer
 from scout.ports import Completed, Failed, HarnessEvent, Identified, Limited
@@ -35,8 +35,8 @@ class CodexTurn:
 
     async def events(self) -> AsyncIterator[HarnessEvent]:
         accepted = False
-        async for line in self._pipe.follow_lines(self._pipe.sent_at(self._delivery) or 0):
-            for event in await self._read(message_of(line.text)):
+        async for line in self._pipe.follow_lines(self._pipe.find_position(self._delivery) or 0):
+            for event in await self._read(parse_message(line.text)):
                 if isinstance(event, Completed | Limited | Failed):
                     yield self._explain(event)
                     return
@@ -107,7 +107,7 @@ def _read_events(rollout: Path) -> list[Entry]:
             lines = [line for line in file if any(word in line for word in wanted)]
     except OSError:
         return []
-    entries = map(message_of, lines)
+    entries = map(parse_message, lines)
     return [inner(one, "payload") for one in entries if text(one, "type") == "event_msg"]
 
 
@@ -123,16 +123,16 @@ def _read_event(event: Entry) -> TurnEnd | None:
     if kind != "task_complete":
         return None
     if error := inner(event, "error"):
-        return read_failure(_as_notified(error), [], None)
+        return read_failure(_convert_error(error), [], None)
     return Completed(text=text(event, "last_agent_message"))
 
 
-def _as_notified(error: Entry) -> Entry:
+def _convert_error(error: Entry) -> Entry:
     """Spell an error as the program itself does; the file has underscores in its names."""
-    return {"message": error.get("message"), "codexErrorInfo": _camel_case(error.get("codex_error_info"))}
+    return {"message": error.get("message"), "codexErrorInfo": _to_camel_case(error.get("codex_error_info"))}
 
 
-def _camel_case(value: object) -> object:
+def _to_camel_case(value: object) -> object:
     if isinstance(value, str):
         first, *more = value.split("_")
         return first + "".join(map(str.capitalize, more))

@@ -21,11 +21,11 @@ from scout.adapters.harness import (
     BasicHarness,
     TurnImpossible,
     check_id,
-    not_attachable,
+    choose_directory,
     read_version,
-    working_directory,
+    refuse_attach,
 )
-from scout.adapters.persistent.pipe import Pipe, PipeLimits, list_pipes, next_number
+from scout.adapters.persistent.pipe import Pipe, PipeLimits, choose_next_number, list_pipes
 from scout.adapters.persistent.rpc import RpcError
 from scout.adapters.process.run import Launch
 from scout.adapters.transcript import Entry, read_tail
@@ -129,18 +129,18 @@ class PersistentHarness(BasicHarness, ABC):
 
     # -- the programs of a session ---------------------------------------------------------------
 
-    def _folder(self, session_id: str) -> Path:
+    def _get_folder(self, session_id: str) -> Path:
         return self._sessions / check_id(session_id)
 
     def _list_pipes(self, session_id: str) -> list[Pipe]:
         """Return the programs a session has had, the newest last."""
-        found = list_pipes(self._folder(session_id))
+        found = list_pipes(self._get_folder(session_id))
         return [self._pipes.setdefault(one.run.folder, one) for one in found]
 
     def _make_pipe(self, session_id: str) -> Pipe:
         """Return the pipe of a session's next program."""
-        folder = self._folder(session_id)
-        pipe = Pipe(folder / str(next_number(folder)))
+        folder = self._get_folder(session_id)
+        pipe = Pipe(folder / str(choose_next_number(folder)))
         return self._pipes.setdefault(pipe.run.folder, pipe)
 
     def _find_running(self, session_id: str) -> Pipe | None:
@@ -149,10 +149,10 @@ class PersistentHarness(BasicHarness, ABC):
     def _find_holder(self, session_id: str, delivery_id: str) -> Pipe | None:
         """Return the program that this delivery was sent to; of several, the last."""
         pipes = reversed(self._list_pipes(session_id))
-        return next((one for one in pipes if one.sent_at(delivery_id) is not None), None)
+        return next((one for one in pipes if one.find_position(delivery_id) is not None), None)
 
-    def _directory(self, spec: SessionSpec) -> Path:
-        return working_directory(spec, self._folder(spec.session_id) / "work")
+    def _choose_directory(self, spec: SessionSpec) -> Path:
+        return choose_directory(spec, self._get_folder(spec.session_id) / "work")
 
     async def _start_program(self, pipe: Pipe, launch: Launch) -> None:
         try:
@@ -201,7 +201,7 @@ class PersistentHarness(BasicHarness, ABC):
                 remedies=(look,),
             )
         if failed.layer is Layer.SESSION and (native := self._native_id(spec) or spec.fork_of):
-            return not_attachable(self.name, spec, native, failed.reason)
+            return refuse_attach(self.name, spec, native, failed.reason)
         return SessionFailed(
             session_id=spec.session_id, layer=failed.layer, reason=failed.reason, log=failed.log
         )
@@ -264,10 +264,10 @@ class PersistentHarness(BasicHarness, ABC):
 
     def _list_prompts(self, pipe: Pipe) -> list[str]:
         """Return the deliveries sent to a program, in order. Tags with a colon are not deliveries."""
-        sent = (one for one in pipe.sent_lines() if ":" not in one.tag)
+        sent = (one for one in pipe.read_sent_lines() if ":" not in one.tag)
         return [one.tag for one in sent if self.prompt_mark in one.text]
 
-    def _had_turns(self, session_id: str) -> bool:
+    def _has_had_turns(self, session_id: str) -> bool:
         return any(self._list_prompts(pipe) for pipe in self._list_pipes(session_id))
 
     async def steer(self, session_id: str, text: str) -> bool:
@@ -319,7 +319,7 @@ class TranscriptHarness(PersistentHarness):
     resume_words: tuple[str, ...]
 
     @abstractmethod
-    def _environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
+    def _build_environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
         """Return the environment of a program; it may read the harness's configuration."""
 
     @abstractmethod
@@ -337,7 +337,7 @@ class TranscriptHarness(PersistentHarness):
         """Return why a session cannot be used: another program has it open. Empty if none has."""
 
     async def probe(self) -> Probe:
-        environment = await asyncio.to_thread(self._environment)
+        environment = await asyncio.to_thread(self._build_environment)
         notes, program = self._list_notes(environment), self._find_program(environment)
         facts: dict[str, Any] = {"notes": notes}
         if program is None:
@@ -361,12 +361,12 @@ class TranscriptHarness(PersistentHarness):
         own = self._find_running(spec.session_id)
         if own is not None and native_id in self._identify(own, spec).native_ids.values():
             return self._describe(own, spec)
-        reason = await asyncio.to_thread(self._why_not_attached, spec, native_id)
+        reason = await asyncio.to_thread(self._explain_refusal, spec, native_id)
         if reason:
-            raise Refused(not_attachable(self.name, spec, native_id, reason))
+            raise Refused(refuse_attach(self.name, spec, native_id, reason))
         return Started(native_ids={self.native_key: native_id}, model=spec.model)
 
-    def _why_not_attached(self, spec: SessionSpec, native_id: str) -> str:
+    def _explain_refusal(self, spec: SessionSpec, native_id: str) -> str:
         if self._find_transcript(native_id) is None:
             return f"{self.product} has no such session on this machine"
         return self._find_writer(spec, native_id)
@@ -375,8 +375,8 @@ class TranscriptHarness(PersistentHarness):
         native = self._native_id(spec)
         if not native or self._find_transcript(native) is None:
             reason = "it has no turns yet"
-            raise Refused(not_attachable(self.name, spec, native or spec.session_id, reason))
-        environment = await asyncio.to_thread(self._environment)
+            raise Refused(refuse_attach(self.name, spec, native or spec.session_id, reason))
+        environment = await asyncio.to_thread(self._build_environment)
         home = {name: value for name, value in environment.items() if name == self.home_variable}
         return OpenedSession(command=(self.name, *self.resume_words, native), cwd=spec.cwd, environment=home)
 
@@ -392,7 +392,7 @@ class TranscriptHarness(PersistentHarness):
             reason = "it has no transcript yet" if native else "it has not started"
         except OSError as error:
             reason = f"its transcript cannot be read: {error.strerror}"
-        raise Refused(not_attachable(self.name, spec, native or spec.session_id, reason))
+        raise Refused(refuse_attach(self.name, spec, native or spec.session_id, reason))
 
 
 async def _stop_when_idle(pipe: Pipe, spec: SessionSpec) -> None:

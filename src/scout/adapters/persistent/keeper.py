@@ -36,7 +36,7 @@ _CHUNK = 1 << 16
 _MEGABYTE = 1 << 20
 
 
-def command(folder: Path, program: tuple[str, ...], *, grace: float, memory: int) -> tuple[str, ...]:
+def build_command(folder: Path, program: tuple[str, ...], *, grace: float, memory: int) -> tuple[str, ...]:
     """Return the command line of a keeper. `grace`: seconds without a broker; `memory`: total megabytes."""
     return (sys.executable, "-I", "-S", __file__, str(folder), f"{grace:g}", str(memory), *program)
 
@@ -99,7 +99,7 @@ class Keeper:
         assert self._child.stdin is not None
         return self._child.stdin.fileno()
 
-    def wakes_on(self, number: int) -> None:
+    def watch_descriptor(self, number: int) -> None:
         """Watch a descriptor that becomes readable on signals."""
         self._selector.register(number, selectors.EVENT_READ, lambda: os.read(number, _CHUNK) and None)
 
@@ -112,7 +112,7 @@ class Keeper:
             self.end()
         code = self._child.poll()
         if code is None:
-            self._see_to_it(self._clock())
+            self._check_state(self._clock())
         return code
 
     def end_soon(self, *_: object) -> None:
@@ -141,9 +141,9 @@ class Keeper:
 
     # -- time ------------------------------------------------------------------------------------
 
-    def _see_to_it(self, now: float) -> None:
+    def _check_state(self, now: float) -> None:
         if self._ended_at is not None:
-            self._insist(now - self._ended_at)
+            self._escalate(now - self._ended_at)
         elif os.getppid() != self._shell:
             self._stop("its shell was killed")
         elif self._deserted_at is not None and now - self._deserted_at > self._grace:
@@ -152,10 +152,10 @@ class Keeper:
             self._stop("it was idle")
         elif self._memory and now - self._weighed_at >= _LOOK:
             self._weighed_at = now
-            if sum(_descendants().values()) > self._memory:
+            if sum(_measure_descendants().values()) > self._memory:
                 self._stop(f"it used more than {self._memory // _MEGABYTE} MB of memory")
 
-    def _insist(self, seconds: float) -> None:
+    def _escalate(self, seconds: float) -> None:
         assert self._child is not None
         if seconds > 2 * _END:
             self._child.kill()
@@ -242,7 +242,7 @@ class Keeper:
             self._selector.unregister(self._stdin)
 
 
-def _descendants() -> dict[int, int]:
+def _measure_descendants() -> dict[int, int]:
     """Return the memory of each descendant in bytes, by pid; empty without /proc."""
     parents, sizes = dict[int, int](), dict[int, int]()
     with suppress(FileNotFoundError):
@@ -260,15 +260,15 @@ def _descendants() -> dict[int, int]:
 
 def _adopt() -> None:
     """Adopt orphaned descendants, so that no process is lost."""
-    _prctl(_ADOPT, 1)
+    _call_prctl(_ADOPT, 1)
 
 
 def _end_with_parent() -> None:
     """Get SIGTERM when the parent ends, so that a killed keeper takes its program along."""
-    _prctl(_FOLLOW, signal.SIGTERM)
+    _call_prctl(_FOLLOW, signal.SIGTERM)
 
 
-def _prctl(option: int, value: int) -> None:
+def _call_prctl(option: int, value: int) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
@@ -285,7 +285,7 @@ def _reap(kept: int | None = None) -> None:
 def _clear() -> None:
     """Stop leftover processes: SIGTERM, wait, SIGKILL."""
     deadline, number = time.monotonic() + _LEFT, signal.SIGTERM
-    while left := _descendants():
+    while left := _measure_descendants():
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
@@ -297,7 +297,7 @@ def _clear() -> None:
             deadline, number = time.monotonic() + _LEFT, signal.SIGKILL
 
 
-def _only_wake(*_: object) -> None:
+def _ignore_signal(*_: object) -> None:
     """Do nothing: the wakeup descriptor only reports signals that have a handler."""
 
 
@@ -309,10 +309,10 @@ def main(words: list[str]) -> int:
     os.set_blocking(write, False)
     os.set_blocking(read, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, _only_wake)
+    signal.signal(signal.SIGCHLD, _ignore_signal)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, keeper.end_soon)
-    keeper.wakes_on(read)
+    keeper.watch_descriptor(read)
     _adopt()
     keeper.begin()
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters.persistent import keeper
-from scout.adapters.process.run import Launch, Run, RunLimits, RunState, clear, last_line, reap, stop
+from scout.adapters.process.run import Launch, Run, RunLimits, RunState, clear, read_last_line, reap, stop
 from scout.adapters.process.run_folders import read_removed
 
 _CHUNK = 1 << 20
@@ -57,7 +57,7 @@ def list_pipes(folder: Path) -> list["Pipe"]:
     return [Pipe(folder / str(number)) for number in numbers]
 
 
-def next_number(folder: Path) -> int:
+def choose_next_number(folder: Path) -> int:
     """Return the number of a session's next program: higher than any before, removed ones included."""
     known = [int(pipe.run.folder.name) for pipe in list_pipes(folder)]
     return max([read_removed(folder).last, *known]) + 1
@@ -84,9 +84,11 @@ class Pipe:
 
     async def begin(self, launch: Launch, limits: PipeLimits) -> bool:
         """Start the program; whether it started. OSError or ValueError if it cannot be started."""
-        kept = keeper.command(self.run.folder, launch.command, grace=limits.deserted, memory=limits.memory)
+        kept = keeper.build_command(
+            self.run.folder, launch.command, grace=limits.deserted, memory=limits.memory
+        )
         self.run.begin(launch._replace(command=kept, prompt=""))
-        return await self.run.taken(_BEGIN_WAIT) is not None
+        return await self.run.wait_for_process(_BEGIN_WAIT) is not None
 
     @property
     def is_running(self) -> bool:
@@ -97,13 +99,13 @@ class Pipe:
 
     async def send(self, line: bytes, tag: str = "-") -> bool:
         """Send a line; whether the program is running. The line is written to disk first."""
-        return await self._request(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
+        return await self._exchange(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
 
     async def stop_when_idle(self, seconds: float) -> bool:
         """Stop the program after this time, unless a line is sent before."""
-        return await self._request(b"rest %g\n" % seconds)
+        return await self._exchange(b"rest %g\n" % seconds)
 
-    def sent_lines(self) -> list[PipeEntry]:
+    def read_sent_lines(self) -> list[PipeEntry]:
         """Return all lines that were sent to the program."""
         with suppress(FileNotFoundError):
             lines = (self.run.folder / keeper.JOURNAL).read_bytes().split(b"\n")[:-1]
@@ -111,9 +113,9 @@ class Pipe:
             return [PipeEntry(tag.decode(), text, int(at)) for at, tag, text in parts]
         return []
 
-    def sent_at(self, tag: str) -> int | None:
+    def find_position(self, tag: str) -> int | None:
         """Return the size of the output when the line of this tag was sent; none if it was not sent."""
-        return next((one.at for one in self.sent_lines() if one.tag == tag), None)
+        return next((one.at for one in self.read_sent_lines() if one.tag == tag), None)
 
     def read_lines(self, after: int = 0) -> list[PipeLine]:
         """Return the complete lines that the program has printed so far."""
@@ -175,7 +177,7 @@ class Pipe:
         if self.is_running:
             return ""
         how = run.stopped or (f"exit {run.exit_code}" if run.exit_code is not None else "it was killed")
-        complaint = last_line(run.stderr) if run.stderr.exists() else ""
+        complaint = read_last_line(run.stderr) if run.stderr.exists() else ""
         return f"{how}: {complaint}" if complaint else how
 
     # -- its keeper ------------------------------------------------------------------------------
@@ -193,7 +195,7 @@ class Pipe:
             await asyncio.sleep(0.01)
         return False
 
-    async def _request(self, frame: bytes) -> bool:
+    async def _exchange(self, frame: bytes) -> bool:
         async with self._speaking:
             if not await self.connect() or self._connection is None:
                 return False

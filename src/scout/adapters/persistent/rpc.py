@@ -17,7 +17,7 @@ class RpcError(Exception):
         self.data = data
 
 
-def message_of(line: bytes) -> dict[str, Any]:
+def parse_message(line: bytes) -> dict[str, Any]:
     """Parse a line as a message; empty if it is not one."""
     try:
         read = json.loads(line)
@@ -31,7 +31,7 @@ def is_call(message: dict[str, Any]) -> bool:
     return "method" in message and "id" in message
 
 
-def tag_of_reply(ident: object) -> str:
+def build_reply_tag(ident: object) -> str:
     """Return the tag of the answer to a request of the program."""
     return f"re:{encode(ident).decode()}".replace(" ", "_")
 
@@ -45,12 +45,12 @@ class Rpc:
 
     async def send(self, tag: str, method: str, params: Any) -> int:
         """Send a call without waiting; return where in the output its answer may begin."""
-        begun = self.pipe.sent_at(tag)
+        begun = self.pipe.find_position(tag)
         if begun is None:
             line = encode({**self._head, "id": tag, "method": method, "params": params})
             if not await self.pipe.send(line, tag):
                 raise RpcError(f"its program ended: {await self.pipe.wait_for_end()}")
-            begun = self.pipe.sent_at(tag)
+            begun = self.pipe.find_position(tag)
         return begun or 0
 
     async def call(self, tag: str, method: str, params: Any, seconds: float = 60.0) -> Any:
@@ -59,9 +59,9 @@ class Rpc:
         try:
             async with asyncio.timeout(seconds):
                 async for line in self.pipe.follow_lines(begun):
-                    message = message_of(line.text)
+                    message = parse_message(line.text)
                     if message.get("id") == tag and "method" not in message:
-                        return result_of(message)
+                        return get_result(message)
         except TimeoutError:
             raise RpcError(f"{method} was not answered within {seconds:g} s") from None
         raise RpcError(f"its program ended: {self.pipe.end_reason}")
@@ -72,21 +72,21 @@ class Rpc:
 
     async def reply(self, ident: object, result: Any) -> bool:
         """Answer a request of the program, once."""
-        tag = tag_of_reply(ident)
-        if self.pipe.sent_at(tag) is not None:
+        tag = build_reply_tag(ident)
+        if self.pipe.find_position(tag) is not None:
             return False
         return await self.pipe.send(encode({**self._head, "id": ident, "result": result}), tag)
 
     async def refuse(self, ident: object, message: str, code: int = -32601) -> bool:
         """Refuse a request of the program."""
         error = {"code": code, "message": message}
-        tag = tag_of_reply(ident)
-        if self.pipe.sent_at(tag) is not None:
+        tag = build_reply_tag(ident)
+        if self.pipe.find_position(tag) is not None:
             return False
         return await self.pipe.send(encode({**self._head, "id": ident, "error": error}), tag)
 
 
-def result_of(message: dict[str, Any]) -> Any:
+def get_result(message: dict[str, Any]) -> Any:
     """Return the result of an answer; raise its error."""
     error: Any = message.get("error")
     if error is None:

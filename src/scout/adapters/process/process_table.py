@@ -32,14 +32,14 @@ class ProcessEntry(NamedTuple):
 
 
 @cache
-def boot() -> str:
+def read_boot_id() -> str:
     """Return the id of this boot: start times in ticks are only valid within one boot."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     return ""
 
 
-def processes() -> dict[int, ProcessEntry]:
+def list_processes() -> dict[int, ProcessEntry]:
     """Return all processes by pid."""
     if not _PROC:
         return _list_with_ps()
@@ -53,23 +53,23 @@ def is_alive(process: ProcessId) -> bool:
     return entry is not None and entry.identity == process and not entry.zombie
 
 
-def family(leader: ProcessId, known: Iterable[ProcessId] = (), mark: str = "") -> set[ProcessId]:
+def list_family(leader: ProcessId, known: Iterable[ProcessId] = (), mark: str = "") -> set[ProcessId]:
     """Return the processes in the session of `leader`, those `known` already, and all their descendants.
 
     A child that left the session and lost its parent is found by the `mark` NAME=VALUE in its environment,
     where the system shows environments.
     """
-    table = processes()
+    table = list_processes()
     roots = {one.pid for one in known if one.pid in table and table[one.pid].identity == one}
     if _is_ours(leader, table):
         roots |= {pid for pid, one in table.items() if leader.pid in {pid, one.session, one.group}}
     if mark and _PROC:
         roots |= {pid for pid, one in table.items() if _is_later(one, leader) and _is_marked(pid, mark)}
-    members = _with_descendants(roots, table)
+    members = _add_descendants(roots, table)
     return {table[pid].identity for pid in members if not table[pid].zombie}
 
 
-def send(process: ProcessId, signal: int) -> None:
+def send_signal(process: ProcessId, signal: int) -> None:
     """Signal exactly this process, if it still exists."""
     if is_alive(process):
         with suppress(ProcessLookupError, PermissionError):
@@ -95,7 +95,7 @@ def _is_marked(pid: int, mark: str) -> bool:
         return False  # another user's process, or it has ended
 
 
-def _with_descendants(roots: set[int], table: dict[int, ProcessEntry]) -> set[int]:
+def _add_descendants(roots: set[int], table: dict[int, ProcessEntry]) -> set[int]:
     children: defaultdict[int, list[int]] = defaultdict(list)
     for pid, entry in table.items():
         children[entry.parent].append(pid)

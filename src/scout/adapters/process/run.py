@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.adapters.process.process_table import ProcessId, boot, family, is_alive, send
+from scout.adapters.process.process_table import ProcessId, is_alive, list_family, read_boot_id, send_signal
 
 _CHUNK = 1 << 16
 _LINES = 50  # lines kept of one chunk: they only show progress, and the file has them all
@@ -66,9 +66,9 @@ class RunState(Enum):
     """The state of a run as its folder shows it, also to a broker that did not start it."""
 
     ABSENT = "nothing was started"
-    RUNNING = "its process is there"
-    ENDED = "it said how it ended, or was stopped"
-    LOST = "its process is gone and nothing says how"
+    RUNNING = "its process is running"
+    ENDED = "it has an exit code, or was stopped"
+    LOST = "its process is gone, without an exit code"
 
 
 class Launch(NamedTuple):
@@ -139,17 +139,17 @@ class Run:
     def is_running(self) -> bool:
         """Whether its process exists, whatever its files say."""
         begun = self._begun or self._read_pid()
-        return begun is not None and begun[1] == boot() and is_alive(begun[0])
+        return begun is not None and begun[1] == read_boot_id() and is_alive(begun[0])
 
     def members(self, known: set[ProcessId] | None = None) -> set[ProcessId]:
         """Find all processes of the run; a run of an earlier boot has none."""
         begun = self._begun or self._read_pid()
         mark = f"{MARK}={self.folder}"
-        return family(begun[0], known or (), mark) if begun and begun[1] == boot() else set()
+        return list_family(begun[0], known or (), mark) if begun and begun[1] == read_boot_id() else set()
 
-    async def taken(self, seconds: float) -> ProcessId | None:
+    async def wait_for_process(self, seconds: float) -> ProcessId | None:
         """Wait for the process of the run."""
-        await _until(lambda: self.process is not None, seconds)
+        await _wait_until(lambda: self.process is not None, seconds)
         return self.process
 
     def mark_stopped(self, why: str) -> None:
@@ -193,7 +193,7 @@ def spawn(launch: Launch, folder: Path) -> None:
         "/bin/sh",
         words,
         {**launch.environment, MARK: str(folder)},
-        file_actions=_own_files(),
+        file_actions=_list_file_actions(),
         setsid=True,
         setsigmask=(),
         setsigdef=_DEFAULT_SIGNALS,
@@ -210,7 +210,7 @@ def reap() -> None:
         _CHILDREN.discard(pid)
 
 
-def _own_files() -> list[tuple[Any, ...]]:
+def _list_file_actions() -> list[tuple[Any, ...]]:
     """Open /dev/null as standard streams, and close all descriptors that would be inherited."""
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
     return [*null, *((os.POSIX_SPAWN_CLOSE, number) for number in _list_inheritable())]
@@ -228,16 +228,16 @@ def _list_inheritable() -> Iterator[int]:
 
 async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
     """Yield lines of stderr until the run has ended and none of its processes is left."""
-    tail, pause = FileTail(run.stderr), _pauses()
+    tail, pause = FileTail(run.stderr), _list_pauses()
     began = time.monotonic() - run.age
     while run.state() is RunState.RUNNING:
         lines = await asyncio.to_thread(tail.lines) if tail.has_grown else []
         for line in lines:
             yield line
-        if excess := _excess(run, limits, time.monotonic() - began):
+        if excess := _find_excess(run, limits, time.monotonic() - began):
             await stop(run, excess, limits.grace)
         else:
-            pause = _pauses() if lines else pause
+            pause = _list_pauses() if lines else pause
             await asyncio.sleep(next(pause))
     for line in await asyncio.to_thread(tail.rest):
         yield line
@@ -252,12 +252,12 @@ async def stop(run: Run, why: str, grace: float = RunLimits().grace) -> bool:
     if run.state() is not RunState.RUNNING:
         return await clear(run, grace)
     run.mark_stopped(why)
-    await _shield(_ladder(run, grace))
+    await _shield(_terminate(run, grace))
     reap()
     return True
 
 
-def _excess(run: Run, limits: RunLimits, seconds: float) -> str:
+def _find_excess(run: Run, limits: RunLimits, seconds: float) -> str:
     """Return which limit is exceeded, in words."""
     if seconds > limits.seconds:
         return f"it took longer than {limits.seconds:g} s"
@@ -272,15 +272,15 @@ async def clear(run: Run, grace: float) -> bool:
 
     The shell needs a moment to exit. If only the shell was killed, its program is still running.
     """
-    await _until(lambda: not run.is_running(), 1.0)
+    await _wait_until(lambda: not run.is_running(), 1.0)
     reap()
     if not await asyncio.to_thread(run.members):
         return False
-    await _shield(_ladder(run, grace))
+    await _shield(_terminate(run, grace))
     return True
 
 
-async def _ladder(run: Run, grace: float) -> None:
+async def _terminate(run: Run, grace: float) -> None:
     """Send SIGTERM, wait, send SIGKILL, wait. Waits are bounded; new processes are included."""
     members = run.members()
     leader = run.process
@@ -291,12 +291,12 @@ async def _ladder(run: Run, grace: float) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, signal.SIGTERM)
     for one in outside:
-        send(one, signal.SIGTERM)
+        send_signal(one, signal.SIGTERM)
     members = await _wait_for_end(run, members, grace)
     deadline = time.monotonic() + _KILL_WAIT
     while members and time.monotonic() < deadline:
         for one in members:
-            send(one, signal.SIGKILL)
+            send_signal(one, signal.SIGKILL)
         members = await _wait_for_end(run, members, 0.1)
 
 
@@ -308,7 +308,7 @@ def _is_outside(one: ProcessId, leader: ProcessId) -> bool:
 
 async def _wait_for_end(run: Run, members: set[ProcessId], seconds: float) -> set[ProcessId]:
     """Wait until all have ended or the time is up; return those that are left."""
-    deadline, pause = time.monotonic() + seconds, _pauses()
+    deadline, pause = time.monotonic() + seconds, _list_pauses()
     reap()
     while (members := run.members(members)) and time.monotonic() < deadline:
         await asyncio.sleep(next(pause))
@@ -316,7 +316,7 @@ async def _wait_for_end(run: Run, members: set[ProcessId], seconds: float) -> se
     return members
 
 
-def _pauses() -> Iterator[float]:
+def _list_pauses() -> Iterator[float]:
     """Polling intervals: short at first, then longer."""
     seconds = 0.002
     while True:
@@ -324,8 +324,8 @@ def _pauses() -> Iterator[float]:
         seconds = min(seconds * 1.5, 0.1)
 
 
-async def _until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline, pause = time.monotonic() + seconds, _pauses()
+async def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline, pause = time.monotonic() + seconds, _list_pauses()
     while not condition():
         if time.monotonic() > deadline:
             return False
@@ -388,7 +388,7 @@ class FileTail:
         return [line for line in (one.strip()[:_WIDTH] for one in whole) if line][-_LINES:]
 
 
-def last_line(path: Path) -> str:
+def read_last_line(path: Path) -> str:
     """Return the last line that is not blank; empty if there is none."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.process.run import Run, RunState
-from scout.adapters.transcript import clipped
+from scout.adapters.transcript import shorten
 from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
@@ -49,11 +49,13 @@ class RunFolders:
         return tuple([line for line in said if line.strip()][-lines:])
 
     def list_stored(self) -> tuple[StoredFolder, ...]:
-        found = {run: self._stored(run) for run in self._sessions.glob("*/*") if (run / "pid").is_file()}
+        found = {
+            run: self._describe_run(run) for run in self._sessions.glob("*/*") if (run / "pid").is_file()
+        }
         self._measured = {run: known for run, known in self._measured.items() if run in found}
         return tuple(found.values())
 
-    def _stored(self, run: Path) -> StoredFolder:
+    def _describe_run(self, run: Path) -> StoredFolder:
         session, name = run.parent.name, run.name
         if run not in self._measured and Run(run).state() is RunState.RUNNING:
             return StoredFolder(session_id=session, name=name, size=measure(run).size)
@@ -65,7 +67,7 @@ class RunFolders:
     def remove(self, folder: StoredFolder) -> None:
         session = self._sessions / Path(folder.session_id).name
         run = session / Path(folder.name).name
-        note_removed(session, run.name, transcript_size(run))
+        note_removed(session, run.name, measure_transcript(run))
         remove_folder(run)
 
 
@@ -119,12 +121,15 @@ class _Part(NamedTuple):
     whole: bool
 
 
-def tail_of_runs(folder: Path, after: int, limit: int) -> Tailed:
+def read_tail(folder: Path, after: int, limit: int) -> Tailed:
     """Read a part of the transcript; a negative `after` means the last lines."""
     removed = read_removed(folder)
-    parts, missing = list(_parts(folder, removed.transcript)), TailLine(who="system", text=removed.message)
+    parts, missing = (
+        list(_list_parts(folder, removed.transcript)),
+        TailLine(who="system", text=removed.message),
+    )
     if after < 0:
-        return _last(folder, parts, limit, missing if removed.count else None, removed.transcript)
+        return _read_last(folder, parts, limit, missing if removed.count else None, removed.transcript)
     found, place = list[TailLine](), after
     if place < removed.transcript:
         found, place = [missing], removed.transcript
@@ -132,22 +137,22 @@ def tail_of_runs(folder: Path, after: int, limit: int) -> Tailed:
         if len(found) >= limit:
             break
         if part.begin + part.size > place:
-            lines, place = _lines(part, max(place, part.begin), limit - len(found))
+            lines, place = _read_lines(part, max(place, part.begin), limit - len(found))
             found += lines
     return Tailed(lines=tuple(found), next=place, source=str(folder))
 
 
-def transcript_size(run: Path) -> int:
+def measure_transcript(run: Path) -> int:
     """Return the bytes of one run in the transcript of its session."""
-    return sum(part.size for part in _parts_of(run, 0))
+    return sum(part.size for part in _list_run_parts(run, 0))
 
 
-def _last(folder: Path, parts: list[_Part], limit: int, missing: TailLine | None, end: int) -> Tailed:
+def _read_last(folder: Path, parts: list[_Part], limit: int, missing: TailLine | None, end: int) -> Tailed:
     """Read the last lines. `missing` replaces the removed ones, which ended at `end`."""
     found = list[TailLine]()
     for part in reversed(parts):
         begin = part.begin if part.who == "user" else max(part.begin, part.begin + part.size - _MOST)
-        lines, place = _lines(part, begin, part.size)
+        lines, place = _read_lines(part, begin, part.size)
         found, end = [*lines, *found], max(end, place)
         if len(found) >= limit:
             break
@@ -156,14 +161,14 @@ def _last(folder: Path, parts: list[_Part], limit: int, missing: TailLine | None
     return Tailed(lines=tuple(found[-limit:]), next=end, source=str(folder))
 
 
-def _parts(folder: Path, begin: int) -> Iterator[_Part]:
+def _list_parts(folder: Path, begin: int) -> Iterator[_Part]:
     for run in sorted(folder.iterdir()) if folder.is_dir() else ():
-        for part in _parts_of(run, begin):
+        for part in _list_run_parts(run, begin):
             yield part
             begin = part.begin + part.size
 
 
-def _parts_of(folder: Path, begin: int) -> Iterator[_Part]:
+def _list_run_parts(folder: Path, begin: int) -> Iterator[_Part]:
     run = Run(folder)
     state = run.state()
     if state is RunState.ABSENT:
@@ -180,7 +185,7 @@ def _parts_of(folder: Path, begin: int) -> Iterator[_Part]:
         begin += size
 
 
-def _lines(part: _Part, place: int, limit: int) -> tuple[list[TailLine], int]:
+def _read_lines(part: _Part, place: int, limit: int) -> tuple[list[TailLine], int]:
     """Read complete lines from a position on; a prompt is one entry."""
     if not part.size:
         return [], place
@@ -188,7 +193,7 @@ def _lines(part: _Part, place: int, limit: int) -> tuple[list[TailLine], int]:
         file.seek(place - part.begin)
         data = file.read(min(_MOST, part.begin + part.size - place))
     if part.who == "user":
-        return [_line(part, data)], part.begin + part.size
+        return [_build_line(part, data)], part.begin + part.size
     found = list[TailLine]()
     for line in data.splitlines(keepends=True):
         ended = line.endswith(b"\n") or (part.whole and place + len(line) == part.begin + part.size)
@@ -196,9 +201,9 @@ def _lines(part: _Part, place: int, limit: int) -> tuple[list[TailLine], int]:
             break
         place += len(line)
         if line.strip():
-            found.append(_line(part, line))
+            found.append(_build_line(part, line))
     return found, place
 
 
-def _line(part: _Part, data: bytes) -> TailLine:
-    return TailLine(who=part.who, text=clipped(data.decode("utf-8", "replace").rstrip()))
+def _build_line(part: _Part, data: bytes) -> TailLine:
+    return TailLine(who=part.who, text=shorten(data.decode("utf-8", "replace").rstrip()))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from scout.ports import Notice
-from scout.settings.environment import environment_for
+from scout.settings.environment import build_environment
 
 _PATIENCE = 10.0  # seconds
 _TEXT = 300
@@ -16,7 +16,7 @@ _SCRIPT = "on run argv\ndisplay notification (item 2 of argv) with title (item 1
 _SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY")
 
 
-def program(path: str | None = None) -> str | None:
+def find_program(path: str | None = None) -> str | None:
     """Return the program that shows notifications, if there is one."""
     return shutil.which("notify-send", path=path) or shutil.which("osascript", path=path)
 
@@ -31,16 +31,16 @@ class Desktop:
 
     async def tell(self, notice: Notice) -> None:
         """Show a notice. `OSError` if it was not shown."""
-        found = program(self._environ.get("PATH"))
+        found = find_program(self._environ.get("PATH"))
         if found is None:
             raise OSError("neither notify-send nor osascript is on the PATH")
         screen = {name: self._environ[name] for name in _SCREEN if name in self._environ}
         showing = await asyncio.create_subprocess_exec(
-            *_command(found, notice),
+            *_build_command(found, notice),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            env=environment_for(screen, self._environ),
+            env=build_environment(screen, self._environ),
             start_new_session=True,
         )
         try:
@@ -56,19 +56,19 @@ class Desktop:
             raise OSError(f"{found} exited with {showing.returncode}: {reason}")
 
 
-def _command(found: str, notice: Notice) -> list[str]:
-    title, text = _plain(f"Scout: {notice.title}"), _plain(notice.text)
+def _build_command(found: str, notice: Notice) -> list[str]:
+    title, text = _prepare_text(f"Scout: {notice.title}"), _prepare_text(notice.text)
     if found.endswith("osascript"):
         return [found, "-e", _SCRIPT, title, text]
     urgency = "critical" if notice.risk == "high" else "normal"
     return [found, f"--urgency={urgency}", "--app-name=Scout", "--", title, text]
 
 
-def _plain(text: str) -> str:
+def _prepare_text(text: str) -> str:
     """Return a text as an argument: control characters are made visible, and a long text is shortened."""
-    shown = "".join(char if char.isprintable() else _visible(char) for char in text)
+    shown = "".join(char if char.isprintable() else _escape(char) for char in text)
     return shown if len(shown) <= _TEXT else f"{shown[: _TEXT - 1]}…"
 
 
-def _visible(char: str) -> str:
+def _escape(char: str) -> str:
     return " ⏎ " if char == "\n" else char.encode("unicode_escape").decode()

@@ -13,7 +13,7 @@ from scout.ports import Clock, Notice
 _PATIENCE = 10.0  # seconds
 
 
-def signature(secret: str, seconds: int, body: bytes) -> str:
+def sign(secret: str, seconds: int, body: bytes) -> str:
     """Return `t=<seconds>,v1=<HMAC-SHA256 of "<seconds>.<body>" in hex>`."""
     mac = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256)
     return f"t={seconds},v1={mac.hexdigest()}"
@@ -39,14 +39,14 @@ class Webhook:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "scout",
-            "Scout-Signature": signature(self._secret, seconds, body),
+            "Scout-Signature": sign(self._secret, seconds, body),
         }
-        async with await asyncio.to_thread(_client) as http:
+        async with await asyncio.to_thread(_make_client) as http:
             answer = await http.post(self._url, content=body, headers=headers)
         if not answer.is_success:
             raise OSError(f"{self.name} answered {answer.status_code}")
 
 
-def _client() -> httpx2.AsyncClient:
+def _make_client() -> httpx2.AsyncClient:
     """Make the client in a thread, because it reads the trusted certificates."""
     return httpx2.AsyncClient(timeout=_PATIENCE, follow_redirects=False, trust_env=False)

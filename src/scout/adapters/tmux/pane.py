@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from scout.adapters.process.process_table import ProcessId, boot, processes
-from scout.adapters.tmux.screen import lines_of
-from scout.settings.environment import environment_for
+from scout.adapters.process.process_table import ProcessId, list_processes, read_boot_id
+from scout.adapters.tmux.screen import split_lines
+from scout.settings.environment import build_environment
 from scout.settings.folder import make_private
 
 _LONGEST_PATH = 90
@@ -61,15 +61,15 @@ class TmuxServer(NamedTuple):
 
     async def run(self, *words: str, stdin: bytes = b"") -> str | None:
         """Run a tmux command and return its output; None if it failed."""
-        said = await self._do(words, stdin, asyncio.subprocess.PIPE)
+        said = await self._run_tmux(words, stdin, asyncio.subprocess.PIPE)
         return None if said is None else said.decode("utf-8", "replace")
 
-    async def _do(self, words: tuple[str, ...], stdin: bytes, stdout: int) -> bytes | None:
+    async def _run_tmux(self, words: tuple[str, ...], stdin: bytes, stdout: int) -> bytes | None:
         """Run tmux. A command that starts the server must not use a pipe: the server would keep it open."""
         null = asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
             *("tmux", "-u", *self.address, *words),
-            env={**environment_for({}), "LC_CTYPE": "C.UTF-8"},
+            env={**build_environment({}), "LC_CTYPE": "C.UTF-8"},
             stdin=asyncio.subprocess.PIPE if stdin else null,
             stdout=stdout,
             stderr=null,
@@ -91,7 +91,7 @@ class TmuxServer(NamedTuple):
         found = [row for row in rows if row[0] == session and place in ("", row[1], row[2])]
         if len(found) != 1 or found[0][4] == "1":
             return None
-        entry = processes().get(int(found[0][3]))
+        entry = list_processes().get(int(found[0][3]))
         return Pane(session, found[0][1], entry.identity) if entry is not None else None
 
     async def begin(
@@ -105,8 +105,8 @@ class TmuxServer(NamedTuple):
         new = ("new-session", "-d", "-s", session, *_SIZE, "-c", directory, "--", *words)
         fixed = ("set-option", "-t", f"={session}:", "window-size", "manual")  # attaching does not resize it
         begin = ("-f", os.devnull, "start-server", ";", *options, *new, ";", *fixed)
-        _folder_of(Path(self.address[-1]))
-        await self._do(begin, b"", asyncio.subprocess.DEVNULL)
+        _make_folder(Path(self.address[-1]))
+        await self._run_tmux(begin, b"", asyncio.subprocess.DEVNULL)
         return await self.find(session)
 
     async def look(self, pane: Pane) -> Shown | None:
@@ -121,7 +121,7 @@ class TmuxServer(NamedTuple):
         said = await self.run(*state, ";", "capture-pane", "-p", "-J", "-S", "-", "-t", pane.ident)
         head, _, text = (said or "").partition("\n")
         pid, dead, cursor = (*head.split(" "), "", "")[:3]
-        return Shown(lines_of(text), cursor, dead == "1") if pid == str(pane.process.pid) else None
+        return Shown(split_lines(text), cursor, dead == "1") if pid == str(pane.process.pid) else None
 
     async def paste(self, pane: Pane, text: str) -> bool:
         """Paste a text as one piece, if the program supports bracketed paste."""
@@ -142,7 +142,7 @@ class TmuxServer(NamedTuple):
             _remove(Path(self.address[-1]))
 
 
-def own_server(sessions: Path) -> TmuxServer:
+def get_server(sessions: Path) -> TmuxServer:
     """Return the server of these sessions; its socket is beside them unless the path would be too long."""
     socket = sessions / "tmux.socket"
     if len(os.fsencode(socket)) > _LONGEST_PATH:
@@ -158,7 +158,7 @@ def _remove(socket: Path) -> None:
         socket.parent.rmdir()
 
 
-def _folder_of(socket: Path) -> None:
+def _make_folder(socket: Path) -> None:
     """Create the private folder of a socket; a folder of another user is refused."""
     make_private(socket.parent)
     if socket.parent.stat().st_uid != os.getuid():
@@ -173,7 +173,7 @@ def write_environment(folder: Path, environment: Mapping[str, str]) -> None:
 
 def write_process(folder: Path, process: ProcessId) -> None:
     """Write the process file as every run has it; see `Run`."""
-    _write(folder / "pid", f"{process.pid}\n{process.started}\n{boot()}\n")
+    _write(folder / "pid", f"{process.pid}\n{process.started}\n{read_boot_id()}\n")
 
 
 def _write(file: Path, text: str) -> None:

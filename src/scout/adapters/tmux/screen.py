@@ -19,7 +19,7 @@ _ABOVE = 8  # maximum lines of context above the options
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def lines_of(text: str) -> tuple[str, ...]:
+def split_lines(text: str) -> tuple[str, ...]:
     """Split a screen into lines, without trailing blanks and trailing empty lines."""
     lines = [line.rstrip() for line in text.split("\n")]
     while lines and not lines[-1]:
@@ -27,7 +27,7 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def typed(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return a text that is safe to paste: without control characters, it cannot end the paste."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -35,22 +35,24 @@ def typed(text: str) -> str:
 # -- what is new -------------------------------------------------------------------------------------
 
 
-def news(before: Sequence[str], after: Sequence[str], prompt: str) -> str:
+def find_new_lines(before: Sequence[str], after: Sequence[str], prompt: str) -> str:
     """Return the output between the unchanged top and bottom of the screen, without the prompt's echo."""
-    head = _common(before, after)
-    tail = _common(list(reversed(before))[: len(before) - head], list(reversed(after))[: len(after) - head])
+    head = _count_common(before, after)
+    tail = _count_common(
+        list(reversed(before))[: len(before) - head], list(reversed(after))[: len(after) - head]
+    )
     fresh = list(after[head : len(after) - tail])
     if before and head < len(before) and fresh:  # the input line was there before
         fresh[0] = fresh[0].removeprefix(before[head])
-    return "\n".join(_without_echo(fresh, prompt)).strip("\n").rstrip()
+    return "\n".join(_drop_echo(fresh, prompt)).strip("\n").rstrip()
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _count_common(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _without_echo(lines: list[str], prompt: str) -> list[str]:
+def _drop_echo(lines: list[str], prompt: str) -> list[str]:
     """Drop lines from the top while they repeat the prompt, however it is wrapped."""
     left = "".join(prompt.split())
     for number, line in enumerate(lines):
@@ -70,7 +72,7 @@ def is_ready(before: Sequence[str], after: Sequence[str]) -> bool:
 
     If the screen was empty before, any output counts.
     """
-    old, new = _last(before), _last(after)
+    old, new = _get_last_line(before), _get_last_line(after)
     if not old:
         return bool(new)
     if _NUMBER.sub("0", old) == _NUMBER.sub("0", new):
@@ -78,7 +80,7 @@ def is_ready(before: Sequence[str], after: Sequence[str]) -> bool:
     return bool(_LINE_PROMPT.fullmatch(old) and _LINE_PROMPT.fullmatch(new))
 
 
-def _last(lines: Sequence[str]) -> str:
+def _get_last_line(lines: Sequence[str]) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
@@ -104,23 +106,23 @@ class ScreenWish(NamedTuple):
         return self.keys[0] if allow else self.refusal
 
 
-def asked(lines: Sequence[str]) -> ScreenWish | None:
+def find_question(lines: Sequence[str]) -> ScreenWish | None:
     """Return the yes-or-no question or list of options at the end of the screen; None if there is none."""
     shown = [line for line in lines if line.strip()]
-    if shown and _YES_NO.search(shown[-1]) and _ends_with(shown[-1]):
+    if shown and _YES_NO.search(shown[-1]) and _is_at_end(shown[-1]):
         question = shown[-1].strip()
         return ScreenWish(
             Asked.PERMISSION, question, "", ("yes", "no"), (("y", "Enter"), ("n", "Enter")), ("n", "Enter")
         )
-    return _listed(shown)
+    return _read_options(shown)
 
 
-def _ends_with(line: str) -> bool:
+def _is_at_end(line: str) -> bool:
     found = list(_YES_NO.finditer(line))
     return not line[found[-1].end() :].strip()
 
 
-def _listed(shown: list[str]) -> ScreenWish | None:
+def _read_options(shown: list[str]) -> ScreenWish | None:
     """Return numbered options, starting at 1, one of them marked, with few lines below them."""
     found = [_OPTION.fullmatch(line) for line in shown]
     begins = [at for at, match in enumerate(found) if match and match["number"] == "1"]
@@ -132,7 +134,7 @@ def _listed(shown: list[str]) -> ScreenWish | None:
     hints = shown[first + len(matches) :]
     if len(matches) < 2 or len(hints) > _BELOW or not any(match["mark"] for match in matches):
         return None
-    about = _about(shown[:first])
+    about = _read_context(shown[:first])
     texts = tuple(match["text"] for match in matches)
     consents = bool(_CONSENT.match(texts[0]))
     return ScreenWish(
@@ -145,7 +147,7 @@ def _listed(shown: list[str]) -> ScreenWish | None:
     )
 
 
-def _about(above: list[str]) -> list[str]:
+def _read_context(above: list[str]) -> list[str]:
     """Return the lines above the options, without drawn rules."""
     said = [line.strip(" │┃|") for line in above[-_ABOVE:]]
     return [line for line in said if line and not _RULE.fullmatch(line)]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scout.adapters.tmux.pane import Shown
-from scout.adapters.tmux.screen import ScreenWish, asked, is_ready
-from scout.model.permission import PermissionRequest, observed_request
+from scout.adapters.tmux.screen import ScreenWish, find_question, is_ready
+from scout.model.permission import PermissionRequest, build_observed_request
 from scout.ports import Asked, HarnessEvent, NeedsHuman, RequestSettled, TurnProgress
 
 
@@ -32,14 +32,14 @@ class PaneWatch:
         self._since = 0.0
         self._request = ""
 
-    def see(self, shown: Shown, now: float) -> Iterator[HarnessEvent]:
+    def read_screen(self, shown: Shown, now: float) -> Iterator[HarnessEvent]:
         """Yield the events of one look."""
         still = now - self._since
         if shown != self._last:
             if self._last is not None and shown.lines:
                 yield TurnProgress(text=shown.lines[-1].strip())
             self._last, self._since = shown, now
-        elif wish := asked(shown.lines):
+        elif wish := find_question(shown.lines):
             if still >= self._pace.quiet / 2:
                 yield from self._needs(wish, shown)
         else:
@@ -50,7 +50,7 @@ class PaneWatch:
 
     def _needs(self, wish: ScreenWish, shown: Shown) -> Iterator[HarnessEvent]:
         """Yield each question once."""
-        request = request_of(self._delivery_id, shown)
+        request = build_request_id(self._delivery_id, shown)
         if request != self._request:
             self._request = request
             yield NeedsHuman(
@@ -60,15 +60,15 @@ class PaneWatch:
                 detail=wish.detail,
                 options=wish.options,
                 observed=True,
-                wish=_wish(wish) if wish.kind is Asked.PERMISSION else None,
+                wish=_build_request(wish) if wish.kind is Asked.PERMISSION else None,
             )
 
 
-def _wish(wish: ScreenWish) -> PermissionRequest:
-    return observed_request("\n".join(filter(None, (wish.detail, wish.question))), wish.question)
+def _build_request(wish: ScreenWish) -> PermissionRequest:
+    return build_observed_request("\n".join(filter(None, (wish.detail, wish.question))), wish.question)
 
 
-def request_of(delivery_id: str, shown: Shown) -> str:
+def build_request_id(delivery_id: str, shown: Shown) -> str:
     """Return the id of a question: a hash of the whole screen that shows it."""
     screen = "\n".join(shown.lines).encode()
     return f"{delivery_id}-{hashlib.sha256(screen).hexdigest()[:16]}"

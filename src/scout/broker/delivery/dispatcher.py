@@ -25,7 +25,7 @@ from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
-from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_from_the_future
+from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_ahead_of_clock
 from scout.model.events.asks import (
     DeliveryFailed,
     DeliveryNacked,
@@ -46,7 +46,7 @@ from scout.model.events.presence import (
 )
 from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.problems.session import Layer
-from scout.policy.queue import place_behind_target
+from scout.policy.queue import describe_place_behind_target
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
@@ -153,7 +153,7 @@ class Dispatcher:
         else:
             at = next_attempt_at(delivery, self._services.rules.back_off)
         now = self._services.clock.now()
-        if at <= now or is_from_the_future(delivery, now):
+        if at <= now or is_ahead_of_clock(delivery, now):
             self._enqueue_delivery(delivery)
         else:
             heapq.heappush(self._due, _Due(int(at), delivery.id, delivery))
@@ -185,7 +185,7 @@ class Dispatcher:
         now = self._services.clock.now()
         waiting, self._due = self._due, []
         for one in sorted(waiting):
-            if one.at <= now or is_from_the_future(one.delivery, now):
+            if one.at <= now or is_ahead_of_clock(one.delivery, now):
                 self._enqueue_delivery(one.delivery)
             else:
                 self._due.append(one)  # a sorted list is a heap
@@ -207,7 +207,7 @@ class Dispatcher:
         """Store in each queued flight how many turns run before its own."""
         flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
         for place, flight_id in enumerate(flights, 1):
-            self._services.line[flight_id] = place_behind_target(place)
+            self._services.line[flight_id] = describe_place_behind_target(place)
 
     @property
     def lanes(self) -> int:
@@ -237,7 +237,7 @@ class Dispatcher:
     async def _release_held(self, agent_id: str) -> None:
         """Release what was held for an agent that can be reached now, or in another way."""
         if await self._read(
-            lambda ledger: held_flights.held_flights(ledger, agent_id) or has_item(ledger, agent_id)
+            lambda ledger: held_flights.find_held_flights(ledger, agent_id) or has_item(ledger, agent_id)
         ):
             await self._write(lambda tx: held_flights.release_all(tx, agent_id))
         self._enqueue_live(agent_id)

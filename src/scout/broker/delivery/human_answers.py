@@ -11,10 +11,10 @@ from scout.model.attention import (
     AttentionState,
     ReturnPath,
     Risk,
-    risk_of_permission,
+    assess_risk,
 )
 from scout.model.flight import Flight
-from scout.model.permission import PermissionRequest, request_of, title_of_request
+from scout.model.permission import PermissionRequest, build_request, format_request_title
 from scout.ports import Asked, HumanAnswer, NeedsHuman, RequestSettled
 from scout.store.ledger import LAST
 
@@ -47,9 +47,9 @@ def _open_item(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman, flight
         source=spec.session_id,
         options=need.options,
         agent_id=spec.agent_id,
-        title=title_of_request(wish) if wish else attention_items.title_of(need.question),
+        title=format_request_title(wish) if wish else attention_items.title_of(need.question),
         body=wish.words if wish else "\n".join(filter(None, (need.question, need.detail))),
-        risk=risk_of_permission(wish) if wish else Risk.LOW,
+        risk=assess_risk(wish) if wish else Risk.LOW,
         permission=wish,
         return_path=ReturnPath(
             session_id=spec.session_id,
@@ -65,7 +65,7 @@ def _read_permission(need: NeedsHuman) -> PermissionRequest | None:
     """Return the permission that is asked for, read from its words if the program gives nothing else."""
     if need.kind is not Asked.PERMISSION:
         return None
-    return need.wish or request_of("", need.detail, need.question)
+    return need.wish or build_request("", need.detail, need.question)
 
 
 def _find_item(tx: Transaction, prepared: PreparedTurn, request: str) -> Attention | None:

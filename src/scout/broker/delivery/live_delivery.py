@@ -15,11 +15,11 @@ from scout.broker.routing.routes import can_wake_live
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
-from scout.model.delivery import Backoff, Delivery, DeliveryState, back_off, is_due, is_from_the_future
+from scout.model.delivery import Backoff, Delivery, DeliveryState, back_off, is_ahead_of_clock, is_due
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.model.flight import Flight, FlightPhase, FlightState, note_flight
 from scout.model.session import Session, SessionOrigin, SessionState
-from scout.policy.host_text import mail_text
+from scout.policy.host_text import build_mail_text
 from scout.protocol.inbox import NackInbox
 from scout.store.ledger import Ledger
 
@@ -126,7 +126,7 @@ def _lease_handover(tx: Transaction, agent_id: str) -> _Handover | None:
     due = [one for one in waiting if is_due(one, tx.now) and not one.wake and one.attempts < _MAX_ATTEMPTS]
     for delivery in due:
         is_time = next_attempt_at(delivery, tx.rules.back_off) <= tx.now
-        wakes = (is_time or is_from_the_future(delivery, tx.now)) and _is_wake_due(tx, delivery)
+        wakes = (is_time or is_ahead_of_clock(delivery, tx.now)) and _is_wake_due(tx, delivery)
         session = _find_idle_session(tx, delivery) if wakes else None
         if session is not None and not any(_is_held_by(one, session) for one in waiting):
             others = [one for one in due if one is not delivery and one.session_id in (None, session.id)]
@@ -172,7 +172,7 @@ def _build_handover(tx: Transaction, session: Session, deliveries: list[Delivery
         harness=session.harness,
         native_id=session.native_ids["session"],
         session_id=session.id,
-        text=mail_text([hooks.mail_of(tx, one) for one in items], session.harness),
+        text=build_mail_text([hooks.build_mail(tx, one) for one in items], session.harness),
         delivery_ids=tuple(one.id for one in deliveries),
     )
 

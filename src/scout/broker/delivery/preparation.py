@@ -112,7 +112,7 @@ def _find_carrier(
     except Refused as refusal:
         return Failed(layer=Layer.HARNESS, reason=refusal.diagnostic.message, again=True)
     if not route.runs or route.harness is None:
-        problem = route.reach.obstacle(waking=True) or "nothing can run it"
+        problem = route.reach.find_obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
     usable = None if isolated_for else _get_usable_endpoint(route)
     if route.endpoint is not None and not isolated_for and _is_let_go(tx, route):

@@ -15,16 +15,16 @@ from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import Delivery
-from scout.model.endpoint import Endpoint, permission_of
+from scout.model.endpoint import Endpoint, get_permission_profile
 from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.usage import Counters
 from scout.model.work_item import WorkItem
-from scout.policy.host_text import Mail, mail_text
-from scout.policy.prompt import PromptContext, WorkContext, contract, is_shell, turn_text
+from scout.policy.host_text import Mail, build_mail_text
+from scout.policy.prompt import PromptContext, WorkContext, build_contract, build_turn_text, is_shell
 from scout.policy.prompt import Turn as PromptTurn
-from scout.policy.usage import Overhead, overhead
+from scout.policy.usage import Overhead, report_overhead
 from scout.ports import McpAccess, Prompt, SessionSpec
 from scout.protocol.tools import ROLE_TOOLS
 from scout.store.ledger import LAST
@@ -59,12 +59,12 @@ def build_prompt(
     """
     harness = endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
-    letters = mail_text([build_mail(tx, agent, one) for one in mail], harness) if mail else ""
+    letters = build_mail_text([build_mail(tx, agent, one) for one in mail], harness) if mail else ""
     facts = _build_environment(tx, agent, delivery, endpoint, secret)
     context = _build_context(tx, agent, delivery, endpoint, message)
     can = tx.services.harnesses[harness].capabilities
-    rules = contract(context, harness).text if can.calls_back else ""
-    begin = turn_text(replace(context, body=body), harness)
+    rules = build_contract(context, harness).text if can.calls_back else ""
+    begin = build_turn_text(replace(context, body=body), harness)
     first = body if can.plain_body else begin.text
     text = f"{first}\n\n{letters}" if letters else first
     if rules and can.plain_body:
@@ -113,7 +113,7 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
         "SCOUT_SOCKET": status.socket,
         "SCOUT_TOKEN": secret,
     }
-    rules = contract(
+    rules = build_contract(
         _build_session_context(tx, agent, session.harness, session.id, spec.permission), session.harness
     )
     return (
@@ -125,7 +125,7 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
 
 def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpoint: Endpoint) -> None:
     """Report the tokens that Scout adds to one attempt, each part under its value class."""
-    about = budget.usage_subject(delivery, endpoint.harness, endpoint.model)
+    about = budget.build_usage_subject(delivery, endpoint.harness, endpoint.model)
     session = tx.get(Session, endpoint.session_id)
     known = session is not None and session.contract_at is not None
     rules = Overhead.WRAPPING if known else Overhead.ONBOARDING
@@ -139,7 +139,7 @@ def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpo
     given = {what: text for what, text in parts.items() if text}
     for number, (what, text) in enumerate(given.items()):
         counters = Counters(dispatch_attempts=0 if number else 1)
-        report = overhead(tx.mint("usg"), about, what, tx.now, prompt=text, counters=counters)
+        report = report_overhead(tx.mint("usg"), about, what, tx.now, prompt=text, counters=counters)
         budget.record_usage(tx, report)
 
 
@@ -180,7 +180,7 @@ def _build_session_context(
 def _build_context(
     tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint, message: Message | None
 ) -> PromptContext:
-    profile = permission_of(agent, endpoint)
+    profile = get_permission_profile(agent, endpoint)
     standing = _build_session_context(tx, agent, endpoint.harness or "", endpoint.session_id, profile)
     return replace(
         standing,

@@ -28,7 +28,7 @@ from scout.model.flight import Flight
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionOrigin
 from scout.model.token import find_secrets
-from scout.policy.host_text import mail_text
+from scout.policy.host_text import build_mail_text
 from scout.ports import (
     Accepted,
     Blobs,
@@ -89,7 +89,7 @@ class TurnRunner:
         try:
             problem = await self._start(prepared, harness)
             if problem is None and prepared.unwanted and not prepared.accepted:
-                problem = Failed(layer=Layer.SESSION, reason="nobody needs it any more")
+                problem = Failed(layer=Layer.SESSION, reason="it is no longer needed")
             if problem is not None:
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, problem))
             else:
@@ -165,7 +165,7 @@ class TurnRunner:
         events = _catch_fault(harness.deliver(prepared.spec, prepared.prompt))
         async with aclosing(_with_next(events)) as pairs:
             if not await self._store_events(prepared, pairs):
-                lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
+                lost = Failed(layer=Layer.ADAPTER, reason="the harness stopped responding during the turn")
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, lost))
 
     async def _store_events(self, prepared: PreparedTurn, pairs: AsyncIterator[_Pair]) -> bool:
@@ -452,7 +452,7 @@ def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steer
     leased = lease(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)
     flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
     agent = tx.need(Agent, "agent", delivery.target)
-    return Steered(delivery.id, mail_text([build_mail(tx, agent, message)], prepared.harness))
+    return Steered(delivery.id, build_mail_text([build_mail(tx, agent, message)], prepared.harness))
 
 
 def settle_steering(tx: Transaction, ident: str, *, was_taken: bool) -> None:

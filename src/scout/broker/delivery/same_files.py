@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.time import Time
 from scout.broker.routing import posts
 from scout.broker.transaction.services import Services
@@ -123,7 +123,7 @@ def _announced_by(tx: Transaction, flight: Flight) -> set[str] | None:
 
 
 def _tell(tx: Transaction, to: Flight, about: Flight, files: tuple[str, ...], root: str) -> None:
-    ident = derived("msg", "same files", to.id, about.id)
+    ident = derive_id("msg", "same files", to.id, about.id)
     if tx.get(Message, ident) is not None:
         return
     conversation = posts.direct_conversation(tx, tx.services.system_agent, to.target)

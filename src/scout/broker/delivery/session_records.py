@@ -12,11 +12,11 @@ from scout.model.endpoint import (
     Endpoint,
     EndpointMove,
     Transport,
-    permission_of,
-    wake_policy_of,
+    get_permission_profile,
+    get_wake_policy,
 )
 from scout.model.events.presence import EndpointRegistered, SessionResumed, SessionStarted
-from scout.model.session import Session, native_id_of, resume_session
+from scout.model.session import Session, get_native_id, resume_session
 from scout.ports import Prompt, SessionSpec
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -66,7 +66,7 @@ def create_session(
         node=tx.services.node,
         harness=harness,
         model_requested=model,
-        permission_profile=permission or permission_of(agent),
+        permission_profile=permission or get_permission_profile(agent),
         isolated_for=isolated_for,
         created_by=tx.sender,
         **facts,
@@ -110,14 +110,14 @@ def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
     """Describe a session to the harness, with its native ids or those of the session it copies."""
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     session = tx.get(Session, endpoint.session_id) if can.starts_programs else None
-    keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
+    keeps = get_wake_policy(agent, endpoint) is WakePolicy.KEEP_WARM
     return SessionSpec(
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
         address=tx.address(agent.id),
         cwd=(session.cwd if session else None) or routes.folder_of(agent),
         model=endpoint.model or agent.config.model,
-        permission=permission_of(agent, endpoint),
+        permission=get_permission_profile(agent, endpoint),
         command=agent.config.command,
         native_ids=session.native_ids if session else {},
         fork_of=_get_fork_source(tx, session) if session else None,
@@ -129,7 +129,7 @@ def _get_fork_source(tx: Transaction, session: Session) -> str | None:
     """Return the native id to copy from; None once the copy has its own."""
     if session.forked_from is None or session.native_ids:
         return None
-    return native_id_of(tx.need(Session, "session", session.forked_from))
+    return get_native_id(tx.need(Session, "session", session.forked_from))
 
 
 def opening_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:

@@ -33,18 +33,18 @@ from scout.model.flight import (
     FlightMove,
     FlightPhase,
     FlightState,
-    error_of,
+    build_error,
     fail_flight,
     note_flight,
     retry_remedy,
     wait_flight,
 )
 from scout.model.problems.session import Missing, SessionFailed
-from scout.model.session import Session, SessionState, observe_session, ready_session
+from scout.model.session import Session, SessionState, mark_ready, observe_session
 from scout.model.token import Token, TokenState, find_secrets, hide_secrets, revoke_token
 from scout.model.usage import UsageSource
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.policy.usage import execution
+from scout.policy.usage import report_execution
 from scout.ports import Accepted, Completed, Failed, Identified, Limited, Started, TurnUsage
 
 HOLDER = "dispatcher"
@@ -65,7 +65,7 @@ def record_session_ready(tx: Transaction, opening: SessionOpening, started: Star
     """Record that the harness answered: the session is live and its endpoint usable."""
     session = tx.need(Session, "session", opening.spec.session_id)
     if session.state is SessionState.STARTING:
-        ready = ready_session(session, tx.now, native_ids=dict(started.native_ids))
+        ready = mark_ready(session, tx.now, native_ids=dict(started.native_ids))
         tx.record(SessionReady, ready, move="ready")
     opening.fresh = False
     endpoint = tx.need(Endpoint, "endpoint", opening.endpoint_id)
@@ -118,9 +118,9 @@ def record_sign_of_life(tx: Transaction, prepared: PreparedTurn, text: str) -> N
 def record_usage(tx: Transaction, prepared: PreparedTurn, report: TurnUsage) -> None:
     """Record the tokens of a turn."""
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
-    about = budget.usage_subject(delivery, prepared.harness, report.model or prepared.spec.model)
+    about = budget.build_usage_subject(delivery, prepared.harness, report.model or prepared.spec.model)
     source = UsageSource.CHAR_HEURISTIC if report.estimated else UsageSource.PROVIDER_EXACT
-    usage = execution(
+    usage = report_execution(
         tx.mint("usg"),
         about,
         tx.now,
@@ -209,7 +209,7 @@ def _post_reply(tx: Transaction, prepared: PreparedTurn, done: Completed) -> Non
     if not done.text.strip() or delivery.conversation_id is None:
         return
     asked = tx.get(Message, delivery.message_id)
-    question = answers.question_answered_by(tx, asked, delivery.target) if asked else None
+    question = answers.find_answered_question(tx, asked, delivery.target) if asked else None
     if question is not None:
         answers.answer(tx, question, done.text, sender=delivery.target)
         return
@@ -269,7 +269,7 @@ def fail_begun_turn(tx: Transaction, delivery: Delivery, problem: Failed) -> Non
     if flight is None:
         flight_state.report_failure(tx, delivery, told.message)
     elif flight.state not in FLIGHT.terminal and not flight.is_asking:
-        flight_state.finish_flight(tx, flight, fail_flight(flight, error_of(told, problem.log), tx.now))
+        flight_state.finish_flight(tx, flight, fail_flight(flight, build_error(told, problem.log), tx.now))
 
 
 def record_failed_preparation(tx: Transaction, ident: str, problem: Failed) -> None:

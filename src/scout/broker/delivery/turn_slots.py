@@ -19,7 +19,7 @@ from scout.model.events.asks import FlightEvent
 from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.flight import FLIGHT, Flight, FlightState
 from scout.model.question import Question, QuestionState
-from scout.policy.queue import Queued, order_queue, place_in_line
+from scout.policy.queue import Queued, describe_place, order_queue
 from scout.store.ledger import LAST, Ledger
 
 _SOME = 200
@@ -69,7 +69,7 @@ class TurnSlots:
         if self.is_free:
             return ""
         ahead = sum(one.person or not person for one, _ in self._waiting.values())
-        return place_in_line(ahead + 1, self.limit)
+        return describe_place(ahead + 1, self.limit)
 
     # -- taking and releasing --------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class TurnSlots:
 
     def _describe_place(self, place: int) -> str:
         paused = self._services.paused
-        return paused.words if paused is not None else place_in_line(place, self.limit)
+        return paused.words if paused is not None else describe_place(place, self.limit)
 
     # -- following the log -----------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from scout.policy.directory import Party
 from scout.policy.wake import Cause
 
 
-def question_answered_by(tx: Transaction, message: Message, agent_id: str) -> Question | None:
+def find_answered_question(tx: Transaction, message: Message, agent_id: str) -> Question | None:
     """Return the open question that a message put to an agent; a reply to the message answers it."""
     if message.kind is not MessageKind.QUESTION:
         return None

@@ -13,7 +13,7 @@ from scout.model.delivery import Delivery, postpone
 from scout.model.events.asks import DeliveryNacked, UsageReported
 from scout.model.flight import Flight, FlightState, hold_flight
 from scout.model.usage import Counters, Usage
-from scout.policy.usage import About, BudgetDecision, Overhead, decide_budget, overhead
+from scout.policy.usage import About, BudgetDecision, Overhead, decide_budget, report_overhead
 
 _CHECK = 3600  # seconds: a raised cap takes effect within the hour
 
@@ -27,11 +27,11 @@ def record_counts(tx: Transaction, counts: Mapping[str, Counters], tokens: Mappi
     """Record the counts kept in memory: one report per agent, with the tokens of its refusals."""
     for agent_id, counters in counts.items():
         whose, cost = About(agent_id=agent_id), tokens.get(agent_id, 0)
-        report = overhead(tx.mint("usg"), whose, Overhead.DIAGNOSTIC, tx.now, counters=counters)
+        report = report_overhead(tx.mint("usg"), whose, Overhead.DIAGNOSTIC, tx.now, counters=counters)
         record_usage(tx, replace(report, completion_tokens=cost, total_tokens=cost))
 
 
-def usage_subject(delivery: Delivery, harness: str | None = None, model: str | None = None) -> About:
+def build_usage_subject(delivery: Delivery, harness: str | None = None, model: str | None = None) -> About:
     """Return what the cost of a delivery is charged to."""
     return About(
         agent_id=delivery.target,
@@ -49,7 +49,10 @@ def count_failed_wake(tx: Transaction, delivery: Delivery) -> None:
     """Count a failed attempt to wake an agent."""
     one = Counters(wake_failures=1)
     record_usage(
-        tx, overhead(tx.mint("usg"), usage_subject(delivery), Overhead.WAKE_PROMPT, tx.now, counters=one)
+        tx,
+        report_overhead(
+            tx.mint("usg"), build_usage_subject(delivery), Overhead.WAKE_PROMPT, tx.now, counters=one
+        ),
     )
 
 

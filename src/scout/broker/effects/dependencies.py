@@ -72,7 +72,7 @@ def record_handover(
         told = notices.record_and_notify(
             tx, WorkItemUpdated, after, move=step, reason=reason, to=after.owner_id, text=text
         )
-    for waiting in notices.items_waiting_for(tx, after.id):
+    for waiting in notices.find_waiting_items(tx, after.id):
         if waiting.next_move_owner_id == before.owner_id:
             why = f"{after.id} has another owner"
             given = give_next_move(waiting, told.record.owner_id, why, tx.now)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from scout.broker.routing import attention_items, posts, wake
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
-from scout.model.agent import Agent, Lifecycle, connects_by_itself
+from scout.model.agent import Agent, Lifecycle, is_self_connected
 from scout.model.ask import Ask
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import Delivery
@@ -123,7 +123,7 @@ def _read_session_end(tx: Transaction, event: SessionEnded) -> ChildNews | None:
     item = _find_open_work(tx, child.id)
     if item is None or child.lifecycle is Lifecycle.RETIRED or _has_failed(tx, child.id):
         return None
-    notice = decide_notice(ChildFact.DIED, parent_moves=connects_by_itself(child.config))
+    notice = decide_notice(ChildFact.DIED, parent_moves=is_self_connected(child.config))
     words = f"the session of {tx.address(child.id)} ended: {session.reason}"
     return ChildNews(child.id, parent, notice, f"{words}\nopen work: {item.title}\nwork item {item.id}")
 

@@ -12,7 +12,7 @@ from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.attention import AttentionKind
 from scout.model.conversation import Attachment, Message, MessageKind
-from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, build_bounce
 from scout.model.events.asks import (
     DELIVERY_EVENTS,
     FLIGHT_EVENTS,
@@ -32,17 +32,17 @@ from scout.model.flight import (
     Trouble,
     close_delivery,
     complete_flight,
+    follow_dead_letter,
     follow_delivery,
-    on_dead_lettered,
     retry_remedy,
     start_flight,
 )
 from scout.model.problems.session import Layer
 from scout.model.question import Question, QuestionState
-from scout.model.token import Token, find_secrets, hash_of, hide_secrets, is_valid
+from scout.model.token import Token, find_secrets, hash_secret, hide_secrets, is_valid
 from scout.model.work_item import WorkItem, WorkMove, WorkState, follow_flight
 from scout.policy.wake import Cause
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 
 _LOOKED_AT = 1000  # texts that look like tokens, in one answer
 _WORK_MOVES = {
@@ -102,7 +102,7 @@ def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Deliver
 def _update_flight(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
     if delivery.state is DeliveryState.DEAD_LETTERED:
         address = tx.address(flight.target)
-        failed = on_dead_lettered(flight, delivery, tx.now, address=address, trouble=trouble)
+        failed = follow_dead_letter(flight, delivery, tx.now, address=address, trouble=trouble)
         if failed is not flight:
             finish_flight(tx, flight, failed)
         return
@@ -229,7 +229,7 @@ def hide_tokens(tx: Transaction, text: str) -> str:
 
 
 def _is_live(tx: Transaction, secret: str) -> bool:
-    token = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    token = tx.ledger.one(Token, "token_hashed", hashed=hash_secret(secret))
     return token is not None and is_valid(token, tx.now)
 
 
@@ -239,7 +239,7 @@ def _notify_failure(tx: Transaction, flight: Flight) -> None:
     if ask is None or ask.reply_mode is ReplyMode.NONE or _is_known(tx, flight, ask):
         return
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
-    tries = [f"try: {command_line(remedy)}" for remedy in remedies]
+    tries = [f"try: {build_command_line(remedy)}" for remedy in remedies]
     text = "\n".join([f"{tx.address(flight.target)} {flight.state}: {flight.reason}", *tries])
     asker = ask.reply_to or ask.sender
     wakes = family.is_left_to_parent(tx, flight, asker)
@@ -263,11 +263,11 @@ def report_failure(tx: Transaction, delivery: Delivery, problem: str) -> None:
 
 
 def _notify_bounce(tx: Transaction, delivery: Delivery) -> None:
-    bounce = bounce_of(delivery, tx.address(delivery.target))
+    bounce = build_bounce(delivery, tx.address(delivery.target))
     if delivery.sender in tx.services.own_agents or delivery.conversation_id is None:
         return  # no notice about a notice that cannot be delivered
     again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})
-    text = f"{bounce.text}\ntry: {command_line(again)}"
+    text = f"{bounce.text}\ntry: {build_command_line(again)}"
     _post_notice(tx, delivery.conversation_id, bounce.to, text, bounce.message_id)
     _alert_person(tx, delivery, text)
 

@@ -20,7 +20,7 @@ from scout.store.ledger import LAST, Ledger
 _SOME = 200
 
 
-def held_flights(ledger: Ledger, agent_id: str) -> list[Flight]:
+def find_held_flights(ledger: Ledger, agent_id: str) -> list[Flight]:
     """Return the flights to an agent that are held."""
     found = ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_SOME)
     return [one for one in reversed(found) if one.phase is FlightPhase.HELD]
@@ -28,7 +28,7 @@ def held_flights(ledger: Ledger, agent_id: str) -> list[Flight]:
 
 def release_all(tx: Transaction, agent_id: str) -> None:
     """Try to release every held flight of an agent, the oldest first."""
-    for flight in held_flights(tx.ledger, agent_id):
+    for flight in find_held_flights(tx.ledger, agent_id):
         try_to_release(tx, flight)
     agent = tx.need(Agent, "agent", agent_id)
     if routes.is_live(tx, agent) or agent.config.wake_policy is not WakePolicy.MANUAL:

@@ -16,7 +16,7 @@ from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, WorkState, resume_work
 from scout.policy.directory import Party
-from scout.policy.obligation import obligation_of
+from scout.policy.obligation import read_obligation
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
 T = TypeVar("T", Question, WorkItem)
@@ -65,7 +65,7 @@ def record_and_wake(
         sender=Party(agent_id=by, session_id=tx.actor.session_id if by == tx.actor.agent_id else None),
         kind=message_kind,
         targets=(target,) if target else (),
-        duty=obligation_of(record),
+        duty=read_obligation(record),
         place=wake.wake_context(tx, place) if place else None,
     )
     decision = wake.decide_who_is_woken(tx, occasion)
@@ -114,14 +114,14 @@ def record_and_notify(
     message = _post_notice(tx, record, place, _Notice(said, text, message_kind, by, recipient))
     if awaited:
         return Noticed(record, None, message)
-    why = f"{obligation_of(record).noun} {record.id}: {move}"
+    why = f"{read_obligation(record).noun} {record.id}: {move}"
     return Noticed(record, None, message, posts.deliver(tx, message, recipient, rule="notice", reason=why))
 
 
 # -- agents in service-------------------------------------------------------------------------------
 
 
-def first_in_service(tx: Transaction, *agents: str | None) -> str | None:
+def find_first_in_service(tx: Transaction, *agents: str | None) -> str | None:
     """Return the first of these agents that is not retired, if any."""
     found = [tx.agent(one) for one in agents]
     return next((one.id for one in found if one is not None and one.lifecycle is not Lifecycle.RETIRED), None)
@@ -129,7 +129,7 @@ def first_in_service(tx: Transaction, *agents: str | None) -> str | None:
 
 def _find_recipient(tx: Transaction, agent_id: str | None, sender: str) -> str | None:
     """Return the agent if it is not the sender and is in service."""
-    return first_in_service(tx, agent_id) if agent_id != sender else None
+    return find_first_in_service(tx, agent_id) if agent_id != sender else None
 
 
 def _replace_retired(tx: Transaction, record: T) -> T:
@@ -138,7 +138,7 @@ def _replace_retired(tx: Transaction, record: T) -> T:
         return record
     owner, holder = find_keepers(tx, record)
     in_review = record.state is WorkState.REVIEW
-    reviewer = first_in_service(tx, record.reviewer_id) or (holder if in_review else record.reviewer_id)
+    reviewer = find_first_in_service(tx, record.reviewer_id) or (holder if in_review else record.reviewer_id)
     kept = (record.owner_id, record.next_move_owner_id, record.reviewer_id)
     if kept == (owner, holder, reviewer):
         return record
@@ -151,9 +151,9 @@ def find_keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
     The requester replaces a retired owner, the operator the requester; no owner reviews its own work.
     """
     operator = tx.services.operator_agent
-    owner = first_in_service(tx, item.owner_id, item.requester_id) or operator
+    owner = find_first_in_service(tx, item.owner_id, item.requester_id) or operator
     others = () if item.state is WorkState.REVIEW else (owner,)
-    holder = first_in_service(tx, item.next_move_owner_id, *others, item.requester_id) or operator
+    holder = find_first_in_service(tx, item.next_move_owner_id, *others, item.requester_id) or operator
     return owner, holder
 
 
@@ -162,7 +162,7 @@ def _apply_effects(tx: Transaction, record: Question | WorkItem, sender: str | N
     attention_items.sync_item(tx, record)
     if not isinstance(record, WorkItem) or record.state not in WORK_ITEM.settled:
         return
-    for waiting in items_waiting_for(tx, record.id):
+    for waiting in find_waiting_items(tx, record.id):
         reason = f"{record.id} is {record.state}"
         record_and_wake(
             tx,
@@ -176,7 +176,7 @@ def _apply_effects(tx: Transaction, record: Question | WorkItem, sender: str | N
         )
 
 
-def items_waiting_for(tx: Transaction, work_item_id: str) -> Iterator[WorkItem]:
+def find_waiting_items(tx: Transaction, work_item_id: str) -> Iterator[WorkItem]:
     """Yield the items that wait for an item."""
     last = ""
     while some := tx.ledger.many(WorkItem, "work_awaiting", item=work_item_id, after=last, limit=_MANY):

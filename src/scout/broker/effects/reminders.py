@@ -9,7 +9,7 @@ from scout.broker.routing import attention_items, posts, wake
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
-from scout.model.conversation import Message, dm_id, thread_id
+from scout.model.conversation import Message, derive_dm_id, derive_thread_id
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import AskCreated, SweepNudged, SweepSettled, Unwatched
 from scout.model.events.envelope import Event, Metadata
@@ -21,7 +21,7 @@ from scout.model.work_item import WorkItem, WorkState
 from scout.policy.directory import Party
 from scout.policy.sweep_actions import Delegation, Level, Round, SweepNudge, SweepSubject
 from scout.policy.wake import Cause, Occasion, Role
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.store.ledger import Ledger
 
 _SOME = 20
@@ -41,7 +41,7 @@ _MENTIONS = frozenset({Role.MENTION, Role.SOFT_MENTION})
 _NOT_THERE = (DeliveryState.DEAD_LETTERED, DeliveryState.CANCELLED)
 
 
-def reminders(tx: Transaction, ident: str) -> dict[str, Any]:
+def read_reminders(tx: Transaction, ident: str) -> dict[str, Any]:
     """Return who was reminded of a record so far."""
     found = tx.ledger.rows("sweep_of", id=ident)
     if not found or not found[0][0]:
@@ -55,7 +55,7 @@ def watch(tx: Transaction, record: Any) -> SweepSubject | None:
     """Return a record with its reminders so far."""
     if record is None:
         return None
-    return SweepSubject(record=record, title=title_of_record(tx, record), **reminders(tx, record.id))
+    return SweepSubject(record=record, title=get_record_title(tx, record), **read_reminders(tx, record.id))
 
 
 def remind(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
@@ -106,12 +106,12 @@ def _build_text(tx: Transaction, record: Owing, nudge: SweepNudge) -> str:
     else:
         yours = f"{tx.address(nudge.escalated_from)} was reminded and has not moved."
     why = Remedy(operation="why", parameters={"id": nudge.id})
-    tries = [f"try: {command_line(one)}" for one in (_choose_remedy(tx, record, nudge.level), why)]
-    about = f"{nudge.rule}: {title_of_record(tx, record)}"
+    tries = [f"try: {build_command_line(one)}" for one in (_choose_remedy(tx, record, nudge.level), why)]
+    about = f"{nudge.rule}: {get_record_title(tx, record)}"
     return "\n".join([about, f"{nudge.alarm.body}. {yours}", *tries])
 
 
-def title_of_record(tx: Transaction, record: Any) -> str:
+def get_record_title(tx: Transaction, record: Any) -> str:
     """Return what a record is about in one line: its title, or the text that was asked."""
     match record:
         case WorkItem():
@@ -131,47 +131,51 @@ def _choose_remedy(tx: Transaction, record: Owing, level: Level) -> Remedy:
     holds = level is Level.HOLDER
     match record:
         case Question():
-            return _answer(record) if holds and record.state is QuestionState.OPEN else _close(record)
+            return (
+                _suggest_answer(record)
+                if holds and record.state is QuestionState.OPEN
+                else _suggest_close(record)
+            )
         case WorkItem():
-            return _move_work(record) if holds else _hand_over(record)
+            return _suggest_work_move(record) if holds else _suggest_hand_over(record)
         case Flight():
-            return _push_flight(tx, record) if holds else _look(record)
+            return _suggest_message(tx, record) if holds else _suggest_look(record)
         case Message():
-            return _reply(record) if holds else _ask_again(tx, record)
+            return _suggest_reply(record) if holds else _suggest_ask(tx, record)
 
 
-def _answer(question: Question) -> Remedy:
+def _suggest_answer(question: Question) -> Remedy:
     return Remedy(operation="question.answer", parameters={"questionId": question.id, "answer": PLACEHOLDER})
 
 
-def _close(question: Question) -> Remedy:
+def _suggest_close(question: Question) -> Remedy:
     """Return the remedy of an asker: close the question."""
     return Remedy(operation="question.close", parameters={"questionId": question.id})
 
 
-def _move_work(item: WorkItem) -> Remedy:
+def _suggest_work_move(item: WorkItem) -> Remedy:
     words = {"summary": PLACEHOLDER} if item.state is WorkState.WORKING else {}
     return Remedy(operation=_WORK_MOVES[item.state], parameters={"workItemId": item.id, **words})
 
 
-def _hand_over(item: WorkItem) -> Remedy:
+def _suggest_hand_over(item: WorkItem) -> Remedy:
     return Remedy(operation="work.hand-over", parameters={"workItemId": item.id, "to": PLACEHOLDER})
 
 
-def _push_flight(tx: Transaction, flight: Flight) -> Remedy:
+def _suggest_message(tx: Transaction, flight: Flight) -> Remedy:
     """Return the remedy of a flight's requester: message the target."""
     return Remedy(operation="send", parameters={"to": tx.address(flight.target), "body": PLACEHOLDER})
 
 
-def _look(flight: Flight) -> Remedy:
+def _suggest_look(flight: Flight) -> Remedy:
     return Remedy(operation="flight.get", parameters={"flightId": flight.id})
 
 
-def _reply(message: Message) -> Remedy:
+def _suggest_reply(message: Message) -> Remedy:
     return Remedy(operation="reply", parameters={"inReplyTo": message.id, "body": PLACEHOLDER})
 
 
-def _ask_again(tx: Transaction, message: Message) -> Remedy:
+def _suggest_ask(tx: Transaction, message: Message) -> Remedy:
     """Return the remedy of a sender: ask the target again, as a tracked ask."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_SOME)
     target = next((one.target for one in deliveries if one.delegates), message.sender)
@@ -183,7 +187,7 @@ def _ask_again(tx: Transaction, message: Message) -> Remedy:
 
 def start_watching(ledger: Ledger, now: Time) -> None:
     """Set the mark at the first start: nothing earlier is reminded of."""
-    if ledger.last_look(_WHO) is None:
+    if ledger.read_last_look(_WHO) is None:
         move_mark(ledger, now)
 
 
@@ -192,14 +196,14 @@ def move_mark(ledger: Ledger, until: Time) -> None:
     ledger.mark_look(_WHO, until)
 
 
-def rewind_mark(ledger: Ledger, now: Time) -> None:
+def move_back_mark(ledger: Ledger, now: Time) -> None:
     """Move the mark back after the clock was set back."""
-    ledger.rewind_look(_WHO, now)
+    ledger.move_back_look(_WHO, now)
 
 
-def overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:
+def find_overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:
     """Return delegations that became overdue since the mark, oldest first; none in a grace period."""
-    after = ledger.last_look(_WHO) or this.now
+    after = ledger.read_last_look(_WHO) or this.now
     before = this.now.plus(-this.periods.sweeps.delegation)
     wanted = {"after": int(after), "before": int(before), "limit": limit}
     return [
@@ -209,7 +213,7 @@ def overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Deliver
     ]
 
 
-def mark_of(overdue: Sequence[Delivery], limit: int) -> Time | None:
+def get_mark(overdue: Sequence[Delivery], limit: int) -> Time | None:
     """Return the time up to which these are complete; a full page may lack some of its last moment."""
     if not overdue:
         return None
@@ -225,7 +229,7 @@ def watch_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_MANY)
     delivery = next(one for one in deliveries if one.delegates)
     settled = _find_settlement(tx, message, delivery)
-    known = reminders(tx, message.id)
+    known = read_reminders(tx, message.id)
     if settled:
         if known:
             over = Unwatched(about=Ref.to(message.id), reason=settled)
@@ -238,7 +242,7 @@ def watch_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
         created_at=delivery.created_at,
         kind="mention" if delivery.rule in _MENTIONS else "delegation",
     )
-    return SweepSubject(record=one, title=title_of_record(tx, message), **known)
+    return SweepSubject(record=one, title=get_record_title(tx, message), **known)
 
 
 def _find_settlement(tx: Transaction, message: Message, delivery: Delivery) -> str:
@@ -247,7 +251,11 @@ def _find_settlement(tx: Transaction, message: Message, delivery: Delivery) -> s
         return "the message was redacted"
     if delivery.state in _NOT_THERE:
         return "it was not delivered, and its sender knows"
-    places = {message.conversation_id, thread_id(message.id), dm_id(delivery.target, delivery.sender)}
+    places = {
+        message.conversation_id,
+        derive_thread_id(message.id),
+        derive_dm_id(delivery.target, delivery.sender),
+    }
     since = tx.ledger.facts("events_from", ref=str(Ref.to(delivery.target)), after=message.seq, limit=_MANY)
     return next((said for event in since if (said := _describe_response(event, delivery, places))), "")
 

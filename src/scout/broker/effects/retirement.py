@@ -6,7 +6,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, dead_letter
 from scout.model.endpoint import ENDPOINT, EndpointMove
-from scout.model.flight import Flight, error_of, fail_flight
+from scout.model.flight import Flight, build_error, fail_flight
 from scout.model.question import Question, QuestionState
 from scout.model.session import SESSION, Session
 from scout.store.ledger import LAST
@@ -23,7 +23,7 @@ def release_obligations(tx: Transaction, agent: Agent) -> None:
     gone = routes.retired_target(tx, agent)
     while flights := tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
         for flight in flights:
-            flight_state.finish_flight(tx, flight, fail_flight(flight, error_of(gone), tx.now))
+            flight_state.finish_flight(tx, flight, fail_flight(flight, build_error(gone), tx.now))
     while mail := tx.ledger.many(Delivery, "inbox", agent=agent.id, after="", limit=_MANY):
         for delivery in mail:
             flight_state.record_delivery(tx, delivery, dead_letter(delivery, _REASON, tx.now))

@@ -15,7 +15,7 @@ from scout.model.ask import Ask, IfUnreachable
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, nack
 from scout.model.endpoint import BROKEN, ENDPOINT, Endpoint, EndpointMove, is_online
 from scout.model.events.presence import SessionEnded
-from scout.model.flight import Flight, FlightState, error_of, fail_flight, retry_remedy
+from scout.model.flight import Flight, FlightState, build_error, fail_flight, retry_remedy
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import SESSION, Session, SessionClass, SessionState, end_session
 from scout.store.ledger import LAST
@@ -39,7 +39,7 @@ def end(
         session = tx.record(SessionEnded, ended, move="end", reason=reason)
     admission.revoke_session_tokens(tx, session, reason)
     reservations.end_of_session(tx, session.id, reason)
-    _return_untaken(tx, session, reason)
+    _give_back_untaken(tx, session, reason)
     _settle_flights(tx, session, reason, layer)
     return session
 
@@ -54,7 +54,7 @@ def fail_start(tx: Transaction, session_id: str | None, reason: str, layer: Laye
 # -- deliveries --------------------------------------------------------------------------------------
 
 
-def _return_untaken(tx: Transaction, session: Session, reason: str) -> None:
+def _give_back_untaken(tx: Transaction, session: Session, reason: str) -> None:
     """Return deliveries that were leased for a session and not taken."""
     for delivery in tx.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_MANY):
         if delivery.state is not DeliveryState.LEASED:
@@ -95,7 +95,7 @@ def _may_wait(tx: Transaction, flight: Flight) -> bool:
 def _fail_flight(tx: Transaction, flight: Flight, session_id: str, reason: str, layer: Layer) -> None:
     remedies: tuple[Remedy, ...] = (retry_remedy(flight),)
     problem = SessionFailed(session_id=session_id, layer=layer, reason=reason, remedies=remedies)
-    flight_state.finish_flight(tx, flight, fail_flight(flight, error_of(problem), tx.now))
+    flight_state.finish_flight(tx, flight, fail_flight(flight, build_error(problem), tx.now))
 
 
 def _route_again(tx: Transaction, flight: Flight, reason: str) -> None:
@@ -114,7 +114,7 @@ def lose_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> None:
     """Mark a silent endpoint; what waits for its agent is routed again or held."""
     routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, reason)
     for flight in _open_flights(tx, endpoint.agent_id):
-        _route_again(tx, flight, f"its target fell silent: {reason}")
+        _route_again(tx, flight, f"its target stopped responding: {reason}")
 
 
 def stop_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> Endpoint:

@@ -30,9 +30,9 @@ from scout.model.card import (
     Card,
     CardState,
     check_card,
-    default_expiry,
-    default_max_uses,
-    shown_card,
+    get_default_expiry,
+    get_default_max_uses,
+    get_effective_card,
 )
 from scout.model.conversation import Conversation
 from scout.model.events.directory import (
@@ -48,7 +48,7 @@ from scout.model.grant import Grant, GrantMove, GrantScope, check_grant, end_gra
 from scout.model.problems.request import NotFound
 from scout.model.session import Session, SessionState
 from scout.model.token import Token, TokenKind, TokenState
-from scout.policy.handle import alias_fault
+from scout.policy.handle import find_alias_fault
 from scout.policy.permit import Deed, Subject
 from scout.policy.registration import check_alias
 from scout.protocol.access import (
@@ -77,14 +77,14 @@ from scout.protocol.request import Page
 
 def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
     """Create an alias, or point an existing one at a new target."""
-    owner = _alias_owner(tx)
+    owner = _require_alias_owner(tx)
     name = check_alias(request.name, tx.everybody)
-    target = _alias_target(tx, request.target)
+    target = _resolve_alias_target(tx, request.target)
     found = tx.ledger.one(Alias, "alias_named", owner=owner, name=name)
     if found is not None:
         changed = retarget_alias(found, target, tx.now, seen=request.revision)
         tx.record(ALIAS_EVENTS[AliasMove.RETARGET], changed, move=AliasMove.RETARGET)
-        return _alias_view(tx, changed)
+        return _show_alias_view(tx, changed)
     alias = Alias(
         id=tx.mint("als"),
         created_at=tx.now,
@@ -94,17 +94,17 @@ def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
         target=target,
         created_by=tx.sender,
     )
-    return _alias_view(tx, tx.record(AliasCreated, alias, move="create"))
+    return _show_alias_view(tx, tx.record(AliasCreated, alias, move="create"))
 
 
-def _alias_owner(tx: Transaction) -> str:
+def _require_alias_owner(tx: Transaction) -> str:
     """Return the user whose aliases change; an agent's token may not set aliases."""
     owner = tx.actor.user or tx.services.operator
     tx.permit(Deed.SET_ALIAS, Subject(name="aliases", user=owner))
     return owner
 
 
-def _alias_target(tx: Transaction, text: str) -> AliasTarget:
+def _resolve_alias_target(tx: Transaction, text: str) -> AliasTarget:
     found = tx.resolve(text)
     name = lex(text)
     if found.form == "session" or text.startswith("ses_"):
@@ -121,10 +121,10 @@ def _alias_target(tx: Transaction, text: str) -> AliasTarget:
     )
 
 
-def _alias_view(tx: Transaction, alias: Alias) -> AliasView:
+def _show_alias_view(tx: Transaction, alias: Alias) -> AliasView:
     """Return the alias's current view; an alias without exactly one target now is shown as broken."""
     target = alias.target
-    fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, tx.everybody)
+    fault = None if alias.state is AliasState.REMOVED else find_alias_fault(alias, tx.everybody)
     if fault is not None:
         alias = replace(alias, state=AliasState.BROKEN, reason=fault)
     return extend_record(AliasView, alias, means=target.session_id or tx.address(target.agent_id))
@@ -134,7 +134,7 @@ def _find_alias(tx: Transaction, name: str) -> Alias:
     owner = tx.actor.user or tx.services.operator
     alias = tx.ledger.one(Alias, "alias_named", owner=owner, name=fold(name.lstrip("@")))
     if alias is None:
-        remedy = Remedy(operation="alias.list", parameters={}, why="the aliases there are")
+        remedy = Remedy(operation="alias.list", parameters={}, why="list the aliases")
         raise Refused(NotFound(noun="alias", id=name[:60], remedies=(remedy,)))
     return alias
 
@@ -145,32 +145,32 @@ def list_aliases(tx: Transaction, request: ListAliases) -> Page[AliasView]:
     owner = tx.actor.user or tx.services.operator
     bound = before(request.cursor)
     found = tx.ledger.many(Alias, "aliases_of", owner=owner, before=bound, limit=wanted + 1)
-    return page([_alias_view(tx, alias) for alias in found], wanted, lambda alias: alias.id)
+    return page([_show_alias_view(tx, alias) for alias in found], wanted, lambda alias: alias.id)
 
 
 def show_alias(tx: Transaction, request: ShowAlias) -> AliasView:
     """Return one alias."""
-    return _alias_view(tx, _find_alias(tx, request.name))
+    return _show_alias_view(tx, _find_alias(tx, request.name))
 
 
 def remove_alias(tx: Transaction, request: RemoveAlias) -> AliasView:
     """Remove an alias, which frees its name."""
-    _alias_owner(tx)
+    _require_alias_owner(tx)
     removed = alias_moves.remove_alias(_find_alias(tx, request.name), tx.now)
-    return _alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REMOVE], removed, move=AliasMove.REMOVE))
+    return _show_alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REMOVE], removed, move=AliasMove.REMOVE))
 
 
 def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
     """Repair a broken alias, with its old target or a new one; refused if an agent has its name."""
-    _alias_owner(tx)
+    _require_alias_owner(tx)
     alias = _find_alias(tx, request.name)
     check_alias(alias.name, tx.everybody)
     if request.target is not None:
-        changed = retarget_alias(alias, _alias_target(tx, request.target), tx.now)
+        changed = retarget_alias(alias, _resolve_alias_target(tx, request.target), tx.now)
         move = AliasMove.RETARGET
-        return _alias_view(tx, tx.record(ALIAS_EVENTS[move], changed, move=move))
+        return _show_alias_view(tx, tx.record(ALIAS_EVENTS[move], changed, move=move))
     repaired = alias_moves.repair_alias(alias, tx.now)
-    return _alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REPAIR], repaired, move=AliasMove.REPAIR))
+    return _show_alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REPAIR], repaired, move=AliasMove.REPAIR))
 
 
 # -- cards -------------------------------------------------------------------------------------------
@@ -182,7 +182,10 @@ def create_card(tx: Transaction, request: CreateCard) -> Card:
     agent = tx.need(Agent, "agent", agent_id)
     tx.permit(Deed.CONTROL, subject_of(agent))
     by_agent = tx.actor.kind is TokenKind.AGENT
-    once, until = default_max_uses(made_by_agent=by_agent), default_expiry(tx.now, made_by_agent=by_agent)
+    once, until = (
+        get_default_max_uses(made_by_agent=by_agent),
+        get_default_expiry(tx.now, made_by_agent=by_agent),
+    )
     card = Card(
         id=tx.mint("crd"),
         created_at=tx.now,
@@ -192,12 +195,12 @@ def create_card(tx: Transaction, request: CreateCard) -> Card:
         created_by=tx.sender,
         expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else until,
         max_uses=once if request.max_uses is None else request.max_uses,
-        reply_to_session_id=_own_session(tx, agent, request.reply_to_session_id),
+        reply_to_session_id=_check_own_session(tx, agent, request.reply_to_session_id),
     )
     return tx.record(CardCreated, check_card(card), move="create")
 
 
-def _own_session(tx: Transaction, agent: Agent, session_id: str | None) -> str | None:
+def _check_own_session(tx: Transaction, agent: Agent, session_id: str | None) -> str | None:
     """Return the session that a card's mail goes to, which must belong to the agent."""
     if session_id is None:
         return None
@@ -207,7 +210,7 @@ def _own_session(tx: Transaction, agent: Agent, session_id: str | None) -> str |
     return session.id
 
 
-def session_of_card(tx: Transaction, card: Card) -> str | None:
+def find_card_session(tx: Transaction, card: Card) -> str | None:
     """Return the session that a card's mail goes to while it is live, else None: any session of the agent."""
     session = tx.get(Session, card.reply_to_session_id)
     live = session is not None and session.state in (SessionState.STARTING, SessionState.LIVE)
@@ -232,12 +235,12 @@ def list_cards(tx: Transaction, request: ListCards) -> Page[Card]:
     wanted = size(request.limit, tx.rules.limits)
     bound = before(request.cursor)
     found = tx.ledger.many(Card, "cards_by", maker=tx.sender, before=bound, limit=wanted + 1)
-    return page([shown_card(one, tx.now) for one in found], wanted, lambda card: card.id)
+    return page([get_effective_card(one, tx.now) for one in found], wanted, lambda card: card.id)
 
 
 def show_card(tx: Transaction, request: ShowCard) -> Card:
     """Return one card; any caller that knows its id may read it."""
-    return shown_card(tx.need(Card, "card", request.card_id), tx.now)
+    return get_effective_card(tx.need(Card, "card", request.card_id), tx.now)
 
 
 def revoke_card(tx: Transaction, request: RevokeCard) -> Card:
@@ -254,7 +257,7 @@ def revoke_card(tx: Transaction, request: RevokeCard) -> Card:
 # -- tokens ------------------------------------------------------------------------------------------
 
 
-def _token_view(tx: Transaction, token: Token) -> TokenView:
+def _show_token(tx: Transaction, token: Token) -> TokenView:
     address = tx.address(token.agent_id) if token.agent_id else None
     return extend_record(TokenView, replace(token, hashed=""), address=address)
 
@@ -284,7 +287,7 @@ def create_token(tx: Transaction, request: CreateToken) -> Minted:
         created_by=tx.sender,
     )
     made, secret = admission.mint_token(tx, token)
-    return Minted(token=_token_view(tx, made), secret=secret)
+    return Minted(token=_show_token(tx, made), secret=secret)
 
 
 def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
@@ -292,25 +295,25 @@ def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
     wanted = size(request.limit, tx.rules.limits)
     found = tx.ledger.many(Token, "tokens_all", before=before(request.cursor), limit=wanted + 1)
-    return page([_token_view(tx, token) for token in found], wanted, lambda token: token.id)
+    return page([_show_token(tx, token) for token in found], wanted, lambda token: token.id)
 
 
 def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
     """Revoke the caller's own credential, or any as the operator; safe to repeat."""
-    token = _own_token(tx, request.token_id)
+    token = _get_own_token(tx, request.token_id)
     _keep_file_token(tx, token)
     over = token.state is not TokenState.ACTIVE
-    return _token_view(tx, token if over else admission.record_revocation(tx, token, request.reason))
+    return _show_token(tx, token if over else admission.record_revocation(tx, token, request.reason))
 
 
 def rotate_token(tx: Transaction, request: RotateToken) -> Minted:
     """Replace the caller's own credential, or any as the operator, with a new one."""
-    old = _own_token(tx, request.token_id)
+    old = _get_own_token(tx, request.token_id)
     _keep_file_token(tx, old)
     admission.record_revocation(tx, old, "rotated")
     fresh = replace(old, id=tx.mint("tok"), revision=1, created_at=tx.now, updated_at=tx.now)
     made, secret = admission.mint_token(tx, replace(fresh, last_used_at=None, created_by=tx.sender))
-    return Minted(token=_token_view(tx, made), secret=secret)
+    return Minted(token=_show_token(tx, made), secret=secret)
 
 
 def _keep_file_token(tx: Transaction, token: Token) -> None:
@@ -324,7 +327,7 @@ def _keep_file_token(tx: Transaction, token: Token) -> None:
     raise Refused(BadRequest(problem=problem, field="tokenId", remedies=(remedy,)))
 
 
-def _own_token(tx: Transaction, token_id: str) -> Token:
+def _get_own_token(tx: Transaction, token_id: str) -> Token:
     if token_id != tx.actor.token_id:
         tx.permit(Deed.ADMINISTER, Subject(name=token_id[:60]))
     return tx.need(Token, "token", token_id)
@@ -341,7 +344,7 @@ def add_grant(tx: Transaction, request: AddGrant) -> Grant:
         path=AgentPath.parse(request.path) if request.path else None,
         user=request.user,
         project_root=request.project,
-        conversation_id=_conversation_of(tx, request.channel) if request.channel else None,
+        conversation_id=_find_conversation_id(tx, request.channel) if request.channel else None,
     )
     grant = Grant(
         id=tx.mint("grt"),
@@ -358,7 +361,7 @@ def add_grant(tx: Transaction, request: AddGrant) -> Grant:
     return tx.record(GrantCreated, check_grant(grant), move="create", reason=request.reason)
 
 
-def _conversation_of(tx: Transaction, name: str) -> str:
+def _find_conversation_id(tx: Transaction, name: str) -> str:
     """Return the id of a channel by its name, or of any conversation by its id."""
     found = tx.get(Conversation, name)
     return found.id if found is not None else conversations.channel_named(tx, name).id

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.codec import plain, render
+from scout.base.codec import render, to_plain
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.effects import retirement
 from scout.broker.routing import registration, routes, unread
@@ -17,7 +17,7 @@ from scout.broker.transaction.admission import find_project
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.transaction import Transaction, alias_of, subject_of
-from scout.identity.address import fold, segment
+from scout.identity.address import fold, fold_segment
 from scout.identity.describe import describe, describe_mentions
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
@@ -28,7 +28,7 @@ from scout.model.agent import (
     AgentMove,
     Lifecycle,
     ToolRole,
-    connects_by_itself,
+    is_self_connected,
     move_agent,
     read_config,
     update_agent,
@@ -36,8 +36,8 @@ from scout.model.agent import (
 from scout.model.events.envelope import FinishedTree, Metadata
 from scout.model.events.presence import AGENT_EVENTS, AgentUpdated
 from scout.model.problems.target import AmbiguousTarget, NameTaken
-from scout.policy.directory import Instance, Viewpoint, Wanted, instance_of
-from scout.policy.handle import closest_matches, wanted_by
+from scout.policy.directory import Instance, Viewpoint, Wanted, get_instance
+from scout.policy.handle import build_wanted, find_closest
 from scout.policy.permit import Deed, Subject
 from scout.policy.registration import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
@@ -77,11 +77,11 @@ async def identify(call: CallContext[CallBroker], request: WhoAmI) -> Identity:
     if key not in known:
         if len(known) >= _IDENTITIES:
             known.clear()
-        known[key] = who_am_i(call.glance(), request)
+        known[key] = show_identity(call.glance(), request)
     return known[key]
 
 
-def who_am_i(tx: Transaction, request: WhoAmI) -> Identity:
+def show_identity(tx: Transaction, request: WhoAmI) -> Identity:
     """Return the identity behind the caller's credential."""
     actor, services = tx.actor, tx.services
     agent = tx.get(Agent, actor.agent_id)
@@ -123,14 +123,14 @@ def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
     return agent
 
 
-def who(tx: Transaction, request: Who) -> Page[AgentView]:
+def list_agents(tx: Transaction, request: Who) -> Page[AgentView]:
     """List the agents that the caller may see, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     bound, limit = before(request.cursor), wanted + 1
     found: list[Agent] = []
     # Filtering may leave a page short, so read more rows until it is full.
     while len(found) < limit:
-        rows = _some(tx, request, bound, limit)
+        rows = _read_some(tx, request, bound, limit)
         found += [agent for agent in rows if _is_listed(tx, request, agent)]
         if len(rows) < limit:
             break
@@ -139,21 +139,21 @@ def who(tx: Transaction, request: Who) -> Page[AgentView]:
     return Page(items=tuple(agent_view(tx, agent) for agent in shown.items), next=shown.next)
 
 
-def _described(tx: Transaction, query: str, bound: str) -> list[Agent]:
+def _find_described(tx: Transaction, query: str, bound: str) -> list[Agent]:
     """Return those of the next agents whose description contains every word of the query."""
     words = query.casefold().split()
     some = tx.ledger.many(Agent, "agents_all", before=bound, limit=_LOOKED_AT)
     return [one for one in some if all(word in (one.config.description or "").casefold() for word in words)]
 
 
-def _some(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
+def _read_some(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
     ledger = tx.ledger
     if request.query:
         prefix = fold(request.query.lstrip("@"))
         # The index holds only names in use; a retired agent is found by its full name.
         names = dict.fromkeys((prefix, *tx.directory.prefixed(prefix, _NAMES)))
         lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
-        lists.append(_described(tx, request.query, bound))
+        lists.append(_find_described(tx, request.query, bound))
         merged = heapq.merge(*lists, key=lambda agent: agent.id, reverse=True)
         return list({agent.id: agent for agent in merged}.values())[:limit]
     if request.project_root:
@@ -192,7 +192,7 @@ def show(tx: Transaction, request: ShowAgent) -> AgentDetail:
 
 def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
     """Resolve an address from the caller's viewpoint, or from the agent or directory in `from`."""
-    caller = _looking_from(tx, request.from_) if request.from_ else tx.caller
+    caller = _choose_viewpoint(tx, request.from_) if request.from_ else tx.caller
     found = resolve(request.address, tx.directory, caller, tx.now)
     agent, choice = found.agent, found.choice
     endpoint = choice.endpoint
@@ -203,7 +203,7 @@ def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
         harness=choice.harness,
         address=tx.address(agent.id),
         canonical=found.canonical,
-        minimal=tx.minimal(instance_of(agent, endpoint)),
+        minimal=tx.minimal(get_instance(agent, endpoint)),
         path=str(agent.path),
         birth_branch=agent.birth_branch,
         rule=found.rule,
@@ -216,7 +216,7 @@ def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
     )
 
 
-def _looking_from(tx: Transaction, place: str) -> Viewpoint:
+def _choose_viewpoint(tx: Transaction, place: str) -> Viewpoint:
     """Return the viewpoint of a visible agent or of a directory."""
     try:
         agent = tx.resolve(place).agent
@@ -302,21 +302,21 @@ def _find_retired(tx: Transaction, text: str) -> Agent | None:
         return None  # `find` reports the error
     if not isinstance(name, HandleName):
         return None
-    found = _retired_matches(tx, wanted_by(name.address))
+    found = _find_retired_matches(tx, build_wanted(name.address))
     if len(found) > 1:
-        raise Refused(_several_retired(text, found))
+        raise Refused(_build_ambiguous(text, found))
     return found[0] if found else None
 
 
-def _retired_matches(tx: Transaction, wanted: Wanted) -> list[Agent]:
+def _find_retired_matches(tx: Transaction, wanted: Wanted) -> list[Agent]:
     """Return retired agents of exactly this name; other matches only if no live agent has the exact name."""
     known = tx.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
-    found = closest_matches(wanted, [one for one in known if tx.view.shows(one)])
+    found = find_closest(wanted, [one for one in known if tx.view.shows(one)])
     exact = [one for one in found if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
     return exact if exact or tx.directory.find(replace(wanted, exact=True), 1) else found
 
 
-def _several_retired(text: str, found: list[Agent]) -> AmbiguousTarget:
+def _build_ambiguous(text: str, found: list[Agent]) -> AmbiguousTarget:
     paths = [str(one.path) for one in found]
     return AmbiguousTarget(
         address=text[:200],
@@ -340,11 +340,11 @@ def _check_handle(tx: Transaction, agent: Agent) -> None:
         exact=True,
     )
     for holder in tx.everybody.find(wanted, 1):
-        raise Refused(_taken("agent", tx.address(agent.id), holder))
+        raise Refused(_build_name_taken("agent", tx.address(agent.id), holder))
 
 
-def _taken(noun: str, name: str, holder: Agent) -> NameTaken:
-    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+def _build_name_taken(noun: str, name: str, holder: Agent) -> NameTaken:
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="see which agent has it")
     state = str(holder.lifecycle)
     return NameTaken(noun=noun, name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
 
@@ -354,7 +354,7 @@ def _check_branch(tx: Transaction, agent: Agent, root: str) -> None:
     branch = agent.birth_branch
     holder = tx.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
     if holder is not None and holder.id != agent.id:
-        raise Refused(_taken("branch", f"{root}: {branch}", holder))
+        raise Refused(_build_name_taken("branch", f"{root}: {branch}", holder))
 
 
 def move_project(tx: Transaction, request: MoveProject) -> Moved:
@@ -383,7 +383,7 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
     """Register an agent, or return the existing one."""
     _may_register(tx)
     place = tx.place or tx.here
-    config = _requested_config(tx, request)
+    config = _read_requested_config(tx, request)
     wish = RegistrationWish(
         owner=tx.actor.user or tx.services.operator,
         definition=request.definition_id,
@@ -392,7 +392,7 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
         node=tx.services.node,
         project_root=place.project_root if place else None,
         branch=(place.branch if place else None) or "main",
-        root_branch=_root_branch(place, request),
+        root_branch=_find_root_branch(place, request),
         tool_role=request.tool_role,
     )
     decided = decide_registration(wish, tx.everybody)
@@ -400,17 +400,17 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
         _check_holder(tx, decided.existing, wish.owner)
         awake = wake_agent(tx, decided.existing.id, "it was registered again") or decided.existing
         agent = _reconfigure(tx, awake, config)
-        return _registration_result(tx, agent, decided.elsewhere, created=False)
+        return _build_registered(tx, agent, decided.elsewhere, created=False)
     agent = registration.enter(tx, decided, config, place)
-    token = admission.create_agent_token(tx, agent) if connects_by_itself(config) else None
-    return _registration_result(tx, agent, decided.elsewhere, created=True, token=token)
+    token = admission.create_agent_token(tx, agent) if is_self_connected(config) else None
+    return _build_registered(tx, agent, decided.elsewhere, created=True, token=token)
 
 
 def _check_holder(tx: Transaction, holder: Agent, owner: str) -> None:
     """Refuse a handle that another user's agent has; handles are unique per node."""
     if holder.owner == owner:
         return
-    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="see which agent has it")
     name, state = tx.address(holder.id), str(holder.lifecycle)
     raise Refused(
         NameTaken(noun="agent", name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
@@ -424,14 +424,14 @@ def _may_register(tx: Transaction) -> None:
         tx.permit(Deed.ADMINISTER, Subject(name="the directory", user=tx.actor.user))
 
 
-def _root_branch(place: Surroundings | None, request: RegisterAgent) -> str | None:
+def _find_root_branch(place: Surroundings | None, request: RegisterAgent) -> str | None:
     """Return the branch of the project's root agent: named like the project, in its main work tree."""
     if place is None or place.branch is None or place.workspace or request.workspace or request.profile:
         return None
-    return place.branch if segment(request.definition_id) == place.definition else None
+    return place.branch if fold_segment(request.definition_id) == place.definition else None
 
 
-def _requested_config(tx: Transaction, request: RegisterAgent) -> AgentConfig:
+def _read_requested_config(tx: Transaction, request: RegisterAgent) -> AgentConfig:
     shortcuts: dict[str, Any] = {
         "harness": request.harness,
         "model": request.model,
@@ -447,18 +447,18 @@ def _requested_config(tx: Transaction, request: RegisterAgent) -> AgentConfig:
 
 def _reconfigure(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:
     """Apply the settings that a repeated registration gives; omitted settings stay."""
-    said = {key: value for key, value in plain(config).items() if value != plain(AgentConfig())[key]}
+    said = {key: value for key, value in to_plain(config).items() if value != to_plain(AgentConfig())[key]}
     merged = checked_config(tx, read_config(said, agent.config), agent.config)
     if merged == agent.config:
         return agent
     return tx.record(AgentUpdated, update_agent(agent, tx.now, config=merged), move="config")
 
 
-def _registration_result(
+def _build_registered(
     tx: Transaction, agent: Agent, elsewhere: Agent | None, *, created: bool, token: str | None = None
 ) -> Registered:
     view = agent_view(tx, agent)
-    notes = (_second_clone(tx, agent, elsewhere),) if elsewhere is not None else ()
+    notes = (_explain_second_clone(tx, agent, elsewhere),) if elsewhere is not None else ()
     notes = (*notes, *routes.folder_notes(tx, agent))
     return Registered(
         agent=view,
@@ -472,7 +472,7 @@ def _registration_result(
     )
 
 
-def _second_clone(tx: Transaction, agent: Agent, elsewhere: Agent) -> str:
+def _explain_second_clone(tx: Transaction, agent: Agent, elsewhere: Agent) -> str:
     """Explain why the agent got a longer name than requested, and how to get a shorter one."""
     own, other = tx.address(agent.id), tx.address(elsewhere.id)
     return (

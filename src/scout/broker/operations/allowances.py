@@ -38,20 +38,20 @@ _SHOWN = 20
 
 def add(tx: Transaction, request: AddAllowance) -> AllowanceView:
     """Create an allowance in advance."""
-    user = _person(tx)
+    user = _require_person(tx)
     given = (request.agent, request.project, request.everywhere or None)
     if sum(one is not None for one in given) != 1:
-        problem = "for whom? give one of --agent, --project and --everywhere"
+        problem = "give one of --agent, --project and --everywhere"
         raise Refused(BadRequest(problem=problem, field="agent"))
     agent = tx.resolve(request.agent).agent if request.agent else None
     scope = AllowanceScope.AGENT if agent else AllowanceScope.PROJECT
-    return _made(
+    return _create(
         tx,
         user=user,
-        kind=_kind(request),
+        kind=_choose_kind(request),
         scope=AllowanceScope.EVERYWHERE if request.everywhere else scope,
         agent_id=agent.id if agent else None,
-        project_root=_root(tx, request),
+        project_root=_find_root(tx, request),
         tool=request.tool,
         command=request.command,
         arguments="" if request.command else None,
@@ -61,7 +61,7 @@ def add(tx: Transaction, request: AddAllowance) -> AllowanceView:
     )
 
 
-def _kind(request: AddAllowance) -> AllowanceKind:
+def _choose_kind(request: AddAllowance) -> AllowanceKind:
     if request.command and (request.path or request.tool):
         problem = "a command is allowed as it is, without a tool or a path"
         raise Refused(BadRequest(problem=problem, field="command"))
@@ -70,23 +70,23 @@ def _kind(request: AddAllowance) -> AllowanceKind:
     return AllowanceKind.PATH if request.path else AllowanceKind.TOOL
 
 
-def _root(tx: Transaction, request: AddAllowance) -> str | None:
+def _find_root(tx: Transaction, request: AddAllowance) -> str | None:
     if request.project is None:
         return None
     place = tx.place
     return place.project_root or place.directory if place else request.project
 
 
-def _person(tx: Transaction) -> str:
+def _require_person(tx: Transaction) -> str:
     """Return the user behind a person's own credential; programs may not create allowances."""
-    user = attention.inbox_of(tx)
+    user = attention.find_inbox_user(tx)
     if user is None:
         needs = ("the token of a person",)
         raise Refused(Forbidden(action="allow", subject="standing decisions", needs=needs))
     return user
 
 
-def _made(tx: Transaction, **fields: object) -> AllowanceView:
+def _create(tx: Transaction, **fields: object) -> AllowanceView:
     allowance = Allowance(
         id=tx.mint("alw"),
         created_at=tx.now,
@@ -95,21 +95,21 @@ def _made(tx: Transaction, **fields: object) -> AllowanceView:
         **fields,  # pyright: ignore[reportArgumentType] (fields of the record)
     )
     if allowance.expires_at is not None and allowance.expires_at <= tx.now:
-        raise Refused(BadRequest(problem="its end is in the past", field="until"))
+        raise Refused(BadRequest(problem="the expiry time is in the past", field="until"))
     made = tx.record(AllowanceCreated, check_allowance(allowance), move="create", reason=allowance.reason)
-    return _view(tx, made)
+    return _show(tx, made)
 
 
 def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> Allowance:
     """Create an allowance from an approval: for the same request, or as wide as the approval asks."""
-    user, wish = _person(tx), item.permission
+    user, wish = _require_person(tx), item.permission
     if wish is None or wish.observed or wish.cut:
-        problem = "only what a program asks to do, and what is known whole, can be let through from now on"
+        problem = "only a permission request that Scout knows in full can be allowed from now on"
         raise Refused(BadRequest(problem=problem, field="always"))
     scope = request.scope or AllowanceScope.AGENT
     asker = asker_of(tx, item)
-    shape = _shape(wish, request)
-    return _made(
+    shape = _choose_shape(wish, request)
+    return _create(
         tx,
         user=user,
         scope=scope,
@@ -121,7 +121,7 @@ def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> All
     )
 
 
-def _shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, object]:
+def _choose_shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, object]:
     """Return what the allowance covers: exactly this request, any use of the tool, or the tool on a path."""
     if request.path is not None:
         return {"kind": AllowanceKind.PATH, "tool": wish.tool, "path": request.path}
@@ -137,7 +137,7 @@ def _shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, obje
 
 def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceView]:
     """List the user's allowances, newest first."""
-    user = _person(tx)
+    user = _require_person(tx)
     query = "allowances_all" if request.all else "allowances_open"
     listed = filtered_page(
         lambda bound, limit: tx.ledger.many(Allowance, query, user=user, before=bound, limit=limit),
@@ -146,32 +146,32 @@ def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceV
         request.limit,
         tx.rules.limits,
     )
-    return Page(items=tuple(_view(tx, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(_show(tx, one) for one in listed.items), next=listed.next)
 
 
 def get(tx: Transaction, request: GetAllowance) -> AllowanceView:
     """Return one allowance with the latest requests that it approved."""
-    return _view(tx, _own(tx, request.allowance_id), shown=_SHOWN)
+    return _show(tx, _get_own(tx, request.allowance_id), shown=_SHOWN)
 
 
 def revoke(tx: Transaction, request: RevokeAllowance) -> AllowanceView:
     """Revoke an allowance, so that the person is asked again; safe to repeat."""
-    found = _own(tx, request.allowance_id)
+    found = _get_own(tx, request.allowance_id)
     if found.state is AllowanceState.REVOKED:
-        return _view(tx, found)
+        return _show(tx, found)
     gone = revoke_allowance(found, tx.now, reason=request.reason)
     tx.record(AllowanceRevoked, gone, move=AllowanceMove.REVOKE, reason=request.reason)
-    return _view(tx, gone)
+    return _show(tx, gone)
 
 
-def _own(tx: Transaction, ident: str) -> Allowance:
-    user, found = _person(tx), tx.need(Allowance, "allowance", ident)
+def _get_own(tx: Transaction, ident: str) -> Allowance:
+    user, found = _require_person(tx), tx.need(Allowance, "allowance", ident)
     if found.user != user and not tx.is_operator:
         raise tx.missing("allowance", ident)
     return found
 
 
-def _view(tx: Transaction, allowance: Allowance, shown: int = 0) -> AllowanceView:
+def _show(tx: Transaction, allowance: Allowance, shown: int = 0) -> AllowanceView:
     used = (
         tx.ledger.many(Attention, "attention_let_through", allowance=allowance.id, limit=shown)
         if shown
@@ -182,5 +182,5 @@ def _view(tx: Transaction, allowance: Allowance, shown: int = 0) -> AllowanceVie
         allowance,
         agent_address=tx.address(allowance.agent_id) if allowance.agent_id else "",
         expired=allowance.expires_at is not None and allowance.expires_at <= tx.now,
-        let_through=tuple(attention.view_of(tx, one) for one in used),
+        let_through=tuple(attention.show_item(tx, one) for one in used),
     )

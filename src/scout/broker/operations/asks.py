@@ -9,7 +9,7 @@ from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.effects import notices
 from scout.broker.operations import access
-from scout.broker.operations.flights import check_room, enclosing_flight, flight_named
+from scout.broker.operations.flights import check_room, find_enclosing_flight, find_flight
 from scout.broker.routing import (
     attachments,
     attention_items,
@@ -29,10 +29,10 @@ from scout.model.events.asks import AskCreated, FlightQueued
 from scout.model.events.directory import CardCreated
 from scout.model.events.envelope import Metadata
 from scout.model.events.talk import WorkItemCreated
-from scout.model.flight import Flight, new_flight, retry_flight
+from scout.model.flight import Flight, create_flight, retry_flight
 from scout.model.problems.session import NoSession
 from scout.model.session import Session, SessionState
-from scout.model.work_item import WorkItem, new_work
+from scout.model.work_item import WorkItem, create_work
 from scout.policy.choose import Choice, Demand
 from scout.policy.directory import Instance, Party
 from scout.policy.limits import Link, check_ask_rate, check_chain
@@ -71,23 +71,23 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
         queue = request.if_unreachable is IfUnreachable.QUEUE
         route, waits = find_route(tx, agent, target.wish, target.choice, queue=queue)
     except Refused as refusal:
-        problem = refusal.diagnostic if request.project_path is None else _without_start(refusal.diagnostic)
+        problem = refusal.diagnostic if request.project_path is None else _drop_start(refusal.diagnostic)
         raise Refused(problem) from None
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
-    ask = _new_ask(tx, request, target, conversation)
+    ask = _create_ask(tx, request, target, conversation)
     _check_limits(tx, ask, body)
-    flight = new_flight(tx.mint("flt"), ask, tx.now)
+    flight = create_flight(tx.mint("flt"), ask, tx.now)
     _create_work(tx, request, ask)
     message = _post_message(tx, request, ask, flight, target.soft)
     tx.record(AskCreated, ask, move="create", target=ask.id)
-    return _queue(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
+    return _queue_flight(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
 
 
 # -- checks ------------------------------------------------------------------------------------------
 
 
-def _without_start(problem: Diagnostic) -> Diagnostic:
+def _drop_start(problem: Diagnostic) -> Diagnostic:
     """Drop the remedies that name the project's agent: the refusal undoes its creation."""
     others = tuple(one for one in problem.remedies if one.operation != "session.start")
     return replace(problem, remedies=others)
@@ -118,9 +118,9 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
 # -- records -----------------------------------------------------------------------------------------
 
 
-def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
+def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
     found, wish = target.found, target.wish
-    working = enclosing_flight(tx, request.within)
+    working = find_enclosing_flight(tx, request.within)
     inside = tx.need(Ask, "ask", working.ask_id) if working else None
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
@@ -140,11 +140,11 @@ def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Co
         harness=wish.harness,
         model=wish.model,
         node=wish.node,
-        reply_to=_return_address(tx, request),
+        reply_to=_find_return_address(tx, request),
         reply_to_session_id=request.reply_to_session_id,
         reply_mode=request.reply_mode,
         if_unreachable=request.if_unreachable,
-        work_item_id=_work_item_id(tx, request),
+        work_item_id=_find_work_item_id(tx, request),
         card_id=target.card.id if target.card else None,
         chain=(*inside.chain, inside.id) if inside else (),
         created_at=tx.now,
@@ -153,10 +153,10 @@ def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Co
     return check_ask(ask)
 
 
-def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
+def _find_work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
     """Return the work item that the ask belongs to: one that the asker has a part in, or a new one."""
     if request.work_item is not None and request.work_item_id is not None:
-        problem = "an ask belongs to a work item or begins one, not both"
+        problem = "an ask belongs to a work item or creates one, not both"
         raise Refused(BadRequest(problem=problem, field="workItem"))
     if request.work_item_id is not None:
         item = tx.need(WorkItem, "work item", request.work_item_id)
@@ -169,7 +169,7 @@ def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
 def _create_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
     """Create the work item that the ask begins. Its owner is the target, which learns of it by the ask."""
     if request.work_item is not None and ask.work_item_id is not None:
-        item = new_work(
+        item = create_work(
             ask.work_item_id,
             request.work_item,
             tx.now,
@@ -181,7 +181,7 @@ def _create_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
         notices.record_and_notify(tx, WorkItemCreated, item, move="create", reason=f"ask {ask.id}")
 
 
-def _return_address(tx: Transaction, request: MakeAsk) -> str | None:
+def _find_return_address(tx: Transaction, request: MakeAsk) -> str | None:
     """Return the agent that gets the answer instead of the asker, which must be allowed to address it."""
     named = tx.resolve(request.reply_to).agent if request.reply_to else None
     if request.reply_to_session_id is not None:
@@ -225,7 +225,7 @@ def _post_message(
 # -- the queue ---------------------------------------------------------------------------------------
 
 
-def _queue(
+def _queue_flight(
     tx: Transaction,
     ask: Ask,
     flight: Flight,
@@ -237,24 +237,24 @@ def _queue(
 ) -> AskReceipt:
     """Record the flight and its delivery: to a program, to an inbox, or held with a reason."""
     decision = decide_ask_wake(tx, ask, route, conversation)
-    queued = _with_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
+    queued = _add_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
     flight = hold_ask(tx, ask, queued, decision, waits)
     tx.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = deliver_ask(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
-    return _receipt_of(tx, ask, flight, delivery, route=route, notes=notes)
+    return _build_receipt(tx, ask, flight, delivery, route=route, notes=notes)
 
 
-def _with_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
+def _add_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
     """Add the reason why a flight that Scout runs cannot start at once."""
     person = attention_items.is_person(tx.agent(flight.requester_id))
     forecast = tx.services.forecast(person) if carried or tx.services.paused else ""
     return replace(flight, reason=forecast) if forecast else flight
 
 
-def _receipt_of(
+def _build_receipt(
     tx: Transaction,
     ask: Ask,
     flight: Flight,
@@ -292,7 +292,7 @@ def _receipt_of(
 
 def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     """Run the same ask again, in a new flight."""
-    old = flight_named(tx, request.flight_id)
+    old = find_flight(tx, request.flight_id)
     ask = tx.need(Ask, "ask", old.ask_id)
     agent = tx.need(Agent, "agent", ask.target)
     if ask.sender != tx.sender:
@@ -304,7 +304,7 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     route, waits = find_route_again(tx, ask, agent)
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
-    return _queue(tx, ask, flight, again, route=route, conversation=conversation, waits=waits)
+    return _queue_flight(tx, ask, flight, again, route=route, conversation=conversation, waits=waits)
 
 
 # -- the target --------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
-        target = _project_target(tx, request)
+        target = _find_project_target(tx, request)
     elif request.target_session_id is not None:
         found = tx.resolve(request.target_session_id)
         target = _choose_endpoint(tx, request, found.agent, found)
@@ -334,12 +334,12 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
 def _card_target(tx: Transaction, request: MakeAsk, card_id: str) -> Target:
     """Return the agent of a card, in the session that the card names."""
     card, agent = access.use_card(tx, card_id)
-    session = access.session_of_card(tx, card)
+    session = access.find_card_session(tx, card)
     wanted = replace(request, target_session_id=session) if session else request
     return _choose_endpoint(tx, wanted, agent)._replace(card=card)
 
 
-def _project_target(tx: Transaction, request: MakeAsk) -> Target:
+def _find_project_target(tx: Transaction, request: MakeAsk) -> Target:
     """Return the project's agent, created if there is none. An isolated ask gets a single-use card."""
     assert tx.place is not None  # the request names a directory
     agent = registration.base_agent(tx, tx.place)
@@ -377,12 +377,12 @@ def _choose_endpoint(
         caller=tx.caller,
     )
     routes.check_harness(tx, agent, wish)
-    known = _resolved_choice(tx, wish, found) if found else None
+    known = _reuse_choice(tx, wish, found) if found else None
     canonical = found.canonical if found else Instance(agent=agent).canonical
     return Target(agent, wish, known or routes.choice_for(tx, agent, wish), canonical, found)
 
 
-def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
+def _reuse_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
     """Return the choice of the resolution, if choosing again from the same records would repeat it.
 
     With several endpoints it might not: an address prefers the session that it spells out.
@@ -407,7 +407,7 @@ def _check_limits(tx: Transaction, ask: Ask, body: str) -> None:
         asker_address=sender,
         target=Party(agent_id=ask.target, session_id=ask.target_session_id),
         target_address=target,
-        body_hash=_hash(body),
+        body_hash=_hash_body(body),
     )
     try:
         check_chain(_ancestors_of(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
@@ -429,10 +429,10 @@ def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
 
 def _ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
     """Return the enclosing asks of this one, oldest first."""
-    return [_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
+    return [_build_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
 
 
-def _link(tx: Transaction, ask: Ask) -> Link:
+def _build_link(tx: Transaction, ask: Ask) -> Link:
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
     message = tx.get(Message, ask.message_id)
     return Link(
@@ -442,7 +442,7 @@ def _link(tx: Transaction, ask: Ask) -> Link:
         target_address=tx.address(ask.target),
         ask_id=ask.id,
         flight_id=flights[-1].id if flights else "",
-        body_hash=_hash(message.body) if message else "",
+        body_hash=_hash_body(message.body) if message else "",
     )
 
 
@@ -450,8 +450,8 @@ def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
     """Return the asker's open asks to the same target."""
     waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
     same = [one for one in waits if one.target == ask.target]
-    return [_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
+    return [_build_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
 
 
-def _hash(body: str) -> str:
+def _hash_body(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()

@@ -18,12 +18,12 @@ from scout.model.attention import (
     Attention,
     AttentionKind,
     ReturnPath,
+    assess_risk,
     is_blocking,
-    risk_of_permission,
 )
 from scout.model.conversation import check_body
 from scout.model.flight import FLIGHT, Flight, FlightMove
-from scout.model.permission import PermissionRequest, title_of_request
+from scout.model.permission import PermissionRequest, format_request_title
 from scout.model.ref import RefKind
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed, Subject, is_person_for, may_read_attention
@@ -48,18 +48,18 @@ Raising = RaiseAttention | Need | Consult | Notify
 # -- reading -----------------------------------------------------------------------------------------
 
 
-def view_of(tx: Transaction, item: Attention) -> AttentionView:
+def show_item(tx: Transaction, item: Attention) -> AttentionView:
     """Return the item's view: addresses of its agents, and whether the caller may decide it."""
     return extend_record(
         AttentionView,
         count_held(tx, item),
         agent_address=tx.address(item.agent_id),
         decided_by_address=tx.address(item.decided_by) if item.decided_by else None,
-        may_decide=item.state not in ATTENTION.terminal and tx.allows(Deed.APPROVE, requester_of(tx, item)),
+        may_decide=item.state not in ATTENTION.terminal and tx.allows(Deed.APPROVE, find_requester(tx, item)),
     )
 
 
-def requester_of(tx: Transaction, item: Attention) -> Subject:
+def find_requester(tx: Transaction, item: Attention) -> Subject:
     """Return the requesting agent and credential; neither may approve the item."""
     raised = item.source.kind is RefKind.AGENT
     agent = tx.agent(item.source.id if raised else item.agent_id)
@@ -84,22 +84,22 @@ def find(tx: Transaction, ident: str) -> Attention:
 
 def get(tx: Transaction, request: GetAttention) -> AttentionView:
     """Return one item."""
-    return view_of(tx, find(tx, request.attention_id))
+    return show_item(tx, find(tx, request.attention_id))
 
 
 def list_attention(tx: Transaction, request: ListAttention) -> AttentionPage:
     """List the items in the caller's inbox; an agent sees the items it raised."""
-    user, limits = inbox_of(tx), tx.rules.limits
+    user, limits = find_inbox_user(tx), tx.rules.limits
     if user is None or request.raised or request.all:
-        read, is_wanted = _newest_first(tx, request, user), _wanted(tx, request)
+        read, is_wanted = _list_newest_first(tx, request, user), _build_filter(tx, request)
         listed = filtered_page(read, is_wanted, before(request.cursor), request.limit, limits)
     else:
-        listed = in_turn(tx, user, _wanted(tx, request), cursor(request.cursor), request.limit)
-    items = tuple(view_of(tx, one) for one in listed.items)
-    return AttentionPage(items=items, next=listed.next, agents=needs_of(tx, user) if user else ())
+        listed = list_in_turn(tx, user, _build_filter(tx, request), cursor(request.cursor), request.limit)
+    items = tuple(show_item(tx, one) for one in listed.items)
+    return AttentionPage(items=items, next=listed.next, agents=list_needs(tx, user) if user else ())
 
 
-def _wanted(tx: Transaction, request: ListAttention) -> Callable[[Attention], bool]:
+def _build_filter(tx: Transaction, request: ListAttention) -> Callable[[Attention], bool]:
     """Return a filter: the item matches the requested kind, agent and flight, and the caller may read it."""
     agent = tx.resolve(request.agent).agent.id if request.agent else None
 
@@ -112,7 +112,7 @@ def _wanted(tx: Transaction, request: ListAttention) -> Callable[[Attention], bo
     return is_wanted
 
 
-def _newest_first(
+def _list_newest_first(
     tx: Transaction, request: ListAttention, user: str | None
 ) -> Callable[[str, int], list[Attention]]:
     many = tx.ledger.many
@@ -122,7 +122,7 @@ def _newest_first(
     return lambda bound, limit: many(Attention, "attention_all", user=user, before=bound, limit=limit)
 
 
-def in_turn(
+def list_in_turn(
     tx: Transaction,
     user: str,
     is_wanted: Callable[[Attention], bool] = lambda item: True,
@@ -130,7 +130,7 @@ def in_turn(
     limit: int | None = None,
 ) -> Page[Attention]:
     """List open items: highest risk first, then round robin over agents, each agent's oldest first."""
-    wanted, (urgency, rank, after) = size(limit, tx.rules.limits), _place_of(place)
+    wanted, (urgency, rank, after) = size(limit, tx.rules.limits), _parse_position(place)
     found: list[Attention] = []
     while len(found) <= wanted:
         bound = {"user": user, "urgency": urgency, "rank": rank, "after": after}
@@ -142,16 +142,16 @@ def in_turn(
     return page(found, wanted, lambda one: f"{one.urgency} {one.rank} {one.id}")
 
 
-def _place_of(text: str | None) -> tuple[int, int, str]:
+def _parse_position(text: str | None) -> tuple[int, int, str]:
     """Decode a cursor into a position in the order; no cursor is the beginning."""
     match (text or "0 0 -").split(" "):
         case [urgency, rank, after] if urgency.isdecimal() and rank.isdecimal() and len(rank) < _DIGITS:
             return int(urgency[:1]), int(rank), after
         case _:
-            raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+            raise Refused(BadRequest(problem="this is not a cursor of this list", field="cursor"))
 
 
-def needs_of(tx: Transaction, user: str) -> tuple[AgentNeeds, ...]:
+def list_needs(tx: Transaction, user: str) -> tuple[AgentNeeds, ...]:
     """Count each agent's open items for a user, highest risk first."""
     counted: dict[str | None, dict[int, int]] = {}
     for agent_id, urgency, count in tx.ledger.rows("attention_counts", user=user):
@@ -163,7 +163,7 @@ def needs_of(tx: Transaction, user: str) -> tuple[AgentNeeds, ...]:
     )
 
 
-def inbox_of(tx: Transaction) -> str | None:
+def find_inbox_user(tx: Transaction) -> str | None:
     """Return the user whose inbox the caller reads: the operator's, or the person's own; None for agents."""
     if tx.is_operator:
         return tx.actor.user or tx.services.operator
@@ -175,7 +175,7 @@ def inbox_of(tx: Transaction) -> str | None:
 
 def raise_item(tx: Transaction, request: RaiseAttention) -> AttentionView:
     """Raise an attention item; a flight or work item that it blocks waits for it."""
-    return _raised(
+    return _raise(
         tx,
         request,
         request.kind,
@@ -187,50 +187,50 @@ def raise_item(tx: Transaction, request: RaiseAttention) -> AttentionView:
     )
 
 
-def need(tx: Transaction, request: Need) -> AttentionView:
+def raise_need(tx: Transaction, request: Need) -> AttentionView:
     """Raise a question that blocks its asker until it is answered."""
-    asked = _said(request.question)
-    return _raised(tx, request, AttentionKind.QUESTION, **asked, risk=request.risk, options=request.options)
+    asked = _split_text(request.question)
+    return _raise(tx, request, AttentionKind.QUESTION, **asked, risk=request.risk, options=request.options)
 
 
-def consult(tx: Transaction, request: Consult) -> AttentionView:
+def raise_consult(tx: Transaction, request: Consult) -> AttentionView:
     """Raise a question that does not block its asker."""
-    return _raised(
+    return _raise(
         tx,
         request,
         AttentionKind.CONSULT,
-        **_said(request.question),
+        **_split_text(request.question),
         risk=request.risk,
         options=request.options,
         default_action=request.default_action,
     )
 
 
-def notify(tx: Transaction, request: Notify) -> AttentionView:
+def raise_notice(tx: Transaction, request: Notify) -> AttentionView:
     """Raise a notification, which needs no answer."""
-    return _raised(tx, request, AttentionKind.NOTIFY, **_said(request.message))
+    return _raise(tx, request, AttentionKind.NOTIFY, **_split_text(request.message))
 
 
 def raise_permission(tx: Transaction, wish: PermissionRequest, expires_in: float) -> AttentionView:
     """Raise a permission request of a session's program."""
-    asked = RaiseAttention(title=title_of_request(wish), expires_in=expires_in)
-    said = {"title": asked.title, "body": wish.words, "risk": risk_of_permission(wish), "permission": wish}
-    return _raised(tx, asked, AttentionKind.PERMISSION, **said)
+    asked = RaiseAttention(title=format_request_title(wish), expires_in=expires_in)
+    said = {"title": asked.title, "body": wish.words, "risk": assess_risk(wish), "permission": wish}
+    return _raise(tx, asked, AttentionKind.PERMISSION, **said)
 
 
-def _said(text: str) -> dict[str, str]:
+def _split_text(text: str) -> dict[str, str]:
     """Return a text as a title, with the full text as body if the title cuts it."""
     title = attention_items.title_of(check_body(text))
     if not title:
-        raise Refused(BadRequest(problem="a person is asked something: it needs a text", field="question"))
+        raise Refused(BadRequest(problem="a question to a person needs a text", field="question"))
     return {"title": title, "body": "" if title == text.strip() else text}
 
 
-def _raised(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any) -> AttentionView:
+def _raise(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any) -> AttentionView:
     user = tx.actor.user or tx.services.operator
     person = attention_items.person_of(tx, user)
-    flight = _blocked_flight(tx, request.flight_id)
-    work = _blocked_work(tx, request.work_item_id)
+    flight = _find_blocked_flight(tx, request.flight_id)
+    work = _find_blocked_work(tx, request.work_item_id)
     item = attention_items.open_item(
         tx,
         kind,
@@ -245,17 +245,17 @@ def _raised(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any)
             if person != tx.sender
             else None,
         ),
-        dedupe=_dedupe(tx, request, work),
-        expires_at=_end(tx, request.expires_in),
+        dedupe=_choose_dedupe_key(tx, request, work),
+        expires_at=_end_item(tx, request.expires_in),
         **said,
     )
     item = decide_by_allowance(tx, item)
     if is_blocking(item):
         attention_items.block_on_item(tx, item, flight, work)
-    return view_of(tx, item)
+    return show_item(tx, item)
 
 
-def _dedupe(tx: Transaction, request: Raising, work: WorkItem | None) -> str | None:
+def _choose_dedupe_key(tx: Transaction, request: Raising, work: WorkItem | None) -> str | None:
     """Return the dedupe key: the caller's, or the work item's id if the work item starts waiting."""
     if request.dedupe:
         return f"{tx.sender} {request.dedupe}"
@@ -263,21 +263,21 @@ def _dedupe(tx: Transaction, request: Raising, work: WorkItem | None) -> str | N
     return work.id if work is not None and begins else None
 
 
-def _end(tx: Transaction, seconds: float | None) -> Time | None:
+def _end_item(tx: Transaction, seconds: float | None) -> Time | None:
     if seconds is not None and seconds <= 0:
-        raise Refused(BadRequest(problem="it is over after more than 0 seconds", field="expiresIn"))
+        raise Refused(BadRequest(problem="it must expire after more than 0 seconds", field="expiresIn"))
     return tx.now.plus(seconds) if seconds is not None else None
 
 
-def _blocked_flight(tx: Transaction, named: str | None) -> Flight | None:
+def _find_blocked_flight(tx: Transaction, named: str | None) -> Flight | None:
     """Return the flight that the caller works on; refuse a finished one."""
-    flight = flights.enclosing_flight(tx, named)
+    flight = flights.find_enclosing_flight(tx, named)
     if flight is not None and flight.state in FLIGHT.terminal:
         FLIGHT.after(flight.state, FlightMove.WAIT)
     return flight
 
 
-def _blocked_work(tx: Transaction, named: str | None) -> WorkItem | None:
+def _find_blocked_work(tx: Transaction, named: str | None) -> WorkItem | None:
     """Return a work item owned by the caller or by an agent that it controls."""
     if named is None:
         return None

@@ -8,14 +8,14 @@ from scout.broker.routing import conversations, posts
 from scout.broker.routing.unread import broadcast_for
 from scout.broker.transaction.paging import after_number, page, size
 from scout.broker.transaction.transaction import Transaction, subject_of
-from scout.identity.address import segment
+from scout.identity.address import fold_segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
     Conversation,
     ConversationKind,
     Member,
     archive_conversation,
-    channel_id,
+    derive_channel_id,
     leave,
     set_policy,
 )
@@ -41,11 +41,11 @@ _NEWEST = (1 << 63) - 1
 
 def create(tx: Transaction, request: CreateChannel) -> ChannelView:
     """Create a channel, or return the user's existing channel of this name."""
-    owner, name = tx.actor.user or tx.services.operator, segment(request.name)
-    ident = channel_id(owner, name)
+    owner, name = tx.actor.user or tx.services.operator, fold_segment(request.name)
+    ident = derive_channel_id(owner, name)
     channel = tx.get(Conversation, ident)
     if channel is None:
-        master = _addressed(tx, request.master) if request.master else None
+        master = _resolve_addressable(tx, request.master) if request.master else None
         channel = Conversation(
             id=ident,
             created_at=tx.now,
@@ -59,25 +59,25 @@ def create(tx: Transaction, request: CreateChannel) -> ChannelView:
             created_by=tx.sender,
         )
         posts.create_conversation(tx, channel)
-        _let_in(tx, channel, [master] if master else [])
+        _add_members(tx, channel, [master] if master else [])
     posts.ensure_member(tx, ident, tx.sender)
-    _let_in(tx, channel, [_addressed(tx, one) for one in request.members])
-    return _shown(tx, channel)
+    _add_members(tx, channel, [_resolve_addressable(tx, one) for one in request.members])
+    return _show(tx, channel)
 
 
-def _let_in(tx: Transaction, channel: Conversation, several: Sequence[Agent]) -> None:
+def _add_members(tx: Transaction, channel: Conversation, several: Sequence[Agent]) -> None:
     for agent in several:
         posts.ensure_member(tx, channel.id, agent.id)
 
 
-def _addressed(tx: Transaction, address: str) -> Agent:
+def _resolve_addressable(tx: Transaction, address: str) -> Agent:
     """Return an agent that the caller may address; only such agents can be added or made master."""
     agent = tx.resolve(address).agent
     tx.permit(Deed.ADDRESS, subject_of(agent))
     return agent
 
 
-def _shown(tx: Transaction, channel: Conversation) -> ChannelView:
+def _show(tx: Transaction, channel: Conversation) -> ChannelView:
     return conversations.conversation_view(tx, ChannelView, channel)
 
 
@@ -87,14 +87,14 @@ def list_channels(tx: Transaction, request: ListChannels) -> Page[ChannelView]:
     bound = after_number(request.cursor, _NEWEST)
     owner = tx.actor.user or tx.services.operator
     if request.joined:
-        found = _joined(tx, bound)[: wanted + 1]
+        found = _list_joined(tx, bound)[: wanted + 1]
     else:
         found = tx.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
     listed = page(found, wanted, lambda channel: int(channel.created_at))
-    return Page(items=tuple(_shown(tx, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(_show(tx, one) for one in listed.items), next=listed.next)
 
 
-def _joined(tx: Transaction, before: int) -> list[Conversation]:
+def _list_joined(tx: Transaction, before: int) -> list[Conversation]:
     """Return the channels that the caller is a member of, newest first."""
     rows = tx.ledger.rows("followed_all", agent=tx.sender)
     found = [tx.need(Conversation, "conversation", str(row[0])) for row in rows]
@@ -105,10 +105,10 @@ def _joined(tx: Transaction, before: int) -> list[Conversation]:
 
 def show_channel(tx: Transaction, request: ShowChannel) -> ChannelView:
     """Return one channel."""
-    return _shown(tx, _visible(tx, request.name))
+    return _show(tx, _find_visible(tx, request.name))
 
 
-def _visible(tx: Transaction, name: str) -> Conversation:
+def _find_visible(tx: Transaction, name: str) -> Conversation:
     """Return a channel visible to the caller: its user's agents see it listed and may join to read it."""
     channel = conversations.channel_named(tx, name)
     return channel if channel.owner == tx.actor.user else conversations.may_read(tx, channel)
@@ -119,26 +119,26 @@ def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
     channel = conversations.channel_named(tx, request.name)
     if channel.owner != tx.actor.user:  # open to its user's agents; others need a grant
         tx.permit(Deed.ADDRESS, conversations.subject_of_place(channel))
-    _let_in(tx, channel, [_addressed(tx, one) for one in request.members])
+    _add_members(tx, channel, [_resolve_addressable(tx, one) for one in request.members])
     if not request.members:
         posts.ensure_member(tx, channel.id, tx.sender)
-    return _shown(tx, channel)
+    return _show(tx, channel)
 
 
 def leave_channel(tx: Transaction, request: LeaveChannel) -> ChannelView:
     """Leave a channel, or remove others: allowed for the channel's creator and for their controller."""
-    channel = _visible(tx, request.name)
+    channel = _find_visible(tx, request.name)
     gone = [agents.find(tx, one) for one in request.members]
     for agent in gone:
         mine = channel.created_by == tx.sender or tx.allows(Deed.CONTROL, subject_of(agent))
         if not mine:
             tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
     for agent_id in [one.id for one in gone] or [tx.sender]:
-        channel = _without(tx, channel, agent_id)
-    return _shown(tx, channel)
+        channel = _remove_member(tx, channel, agent_id)
+    return _show(tx, channel)
 
 
-def _without(tx: Transaction, channel: Conversation, agent_id: str) -> Conversation:
+def _remove_member(tx: Transaction, channel: Conversation, agent_id: str) -> Conversation:
     """Record that an agent leaves; this also removes its master role."""
     member = tx.ledger.one(Member, "membership", conversation=channel.id, agent=agent_id)
     if member is not None and member.left_at is None:
@@ -148,12 +148,12 @@ def _without(tx: Transaction, channel: Conversation, agent_id: str) -> Conversat
     return tx.record(ConversationPolicy, set_policy(channel, tx.now, no_master=True), move="policy")
 
 
-def policy(tx: Transaction, request: ChannelPolicy) -> ChannelView:
+def set_channel_policy(tx: Transaction, request: ChannelPolicy) -> ChannelView:
     """Change a channel's master and wake policy."""
-    channel = _mine(tx, request.name)
+    channel = _get_own(tx, request.name)
     if request.master and request.no_master:
         raise Refused(BadRequest(problem="name a master or none, not both", field="noMaster"))
-    master = _addressed(tx, request.master) if request.master else None
+    master = _resolve_addressable(tx, request.master) if request.master else None
     changed = set_policy(
         channel,
         tx.now,
@@ -163,20 +163,20 @@ def policy(tx: Transaction, request: ChannelPolicy) -> ChannelView:
         quiet=request.quiet,
     )
     tx.record(ConversationPolicy, changed, move="policy")
-    _let_in(tx, changed, [master] if master else [])
-    return _shown(tx, changed)
+    _add_members(tx, changed, [master] if master else [])
+    return _show(tx, changed)
 
 
 def archive(tx: Transaction, request: ArchiveChannel) -> ChannelView:
     """Archive a channel, which hides it from lists."""
-    channel = _mine(tx, request.name)
+    channel = _get_own(tx, request.name)
     archived = archive_conversation(channel, tx.now)
     if archived is not channel:
         tx.record(ConversationArchived, archived, move="archive")
-    return _shown(tx, archived)
+    return _show(tx, archived)
 
 
-def _mine(tx: Transaction, name: str) -> Conversation:
+def _get_own(tx: Transaction, name: str) -> Conversation:
     channel = conversations.channel_named(tx, name)
     if channel.created_by != tx.sender:
         tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))

@@ -61,22 +61,22 @@ _DECISIONS: dict[AttentionMove, Callable[[str, DecideAttention], Deciding]] = {
 
 def answer(tx: Transaction, request: AnswerAttention) -> AttentionView:
     """Answer an item."""
-    return _decided(tx, request, AttentionMove.ANSWER, request.answer)
+    return _decide(tx, request, AttentionMove.ANSWER, request.answer)
 
 
 def approve(tx: Transaction, request: ApproveAttention) -> AttentionView:
     """Approve an item."""
-    return _decided(tx, request, AttentionMove.APPROVE)
+    return _decide(tx, request, AttentionMove.APPROVE)
 
 
 def deny(tx: Transaction, request: DenyAttention) -> AttentionView:
     """Deny an item."""
-    return _decided(tx, request, AttentionMove.DENY)
+    return _decide(tx, request, AttentionMove.DENY)
 
 
 def dismiss(tx: Transaction, request: DismissAttention) -> AttentionView:
     """Dismiss an item without answering."""
-    return _decided(tx, request, AttentionMove.DISMISS)
+    return _decide(tx, request, AttentionMove.DISMISS)
 
 
 def decide_several(tx: Transaction, request: DecideAttention) -> DecidedItems:
@@ -85,26 +85,26 @@ def decide_several(tx: Transaction, request: DecideAttention) -> DecidedItems:
         problem = f"a person can {', '.join(_DECISIONS)}, not {request.move}"
         raise Refused(BadRequest(problem=problem, field="move"))
     if request.always and request.move is not AttentionMove.APPROVE:
-        raise Refused(BadRequest(problem="only a yes can hold from now on", field="always"))
-    return DecidedItems(items=tuple(_one_of(tx, request, ident) for ident in _chosen(tx, request)))
+        raise Refused(BadRequest(problem="only an approval can be remembered", field="always"))
+    return DecidedItems(items=tuple(_decide_one(tx, request, ident) for ident in _choose_items(tx, request)))
 
 
-def _chosen(tx: Transaction, request: DecideAttention) -> list[str]:
+def _choose_items(tx: Transaction, request: DecideAttention) -> list[str]:
     """Return the ids of the named items and of the agent's or flight's open items."""
     chosen = list(request.attention_ids)
     if request.agent is not None or request.flight is not None:
         listing = ListAttention(agent=request.agent, flight=request.flight, limit=_AT_ONCE)
         chosen += [one.id for one in attention.list_attention(tx, listing).items]
     if not chosen and request.agent is None and request.flight is None:
-        problem = "which items? give attentionIds, an agent or a flight"
+        problem = "give attentionIds, an agent or a flight"
         raise Refused(BadRequest(problem=problem, field="attentionIds"))
     return list(dict.fromkeys(chosen))[:_AT_ONCE]
 
 
-def _one_of(tx: Transaction, request: DecideAttention, ident: str) -> Decided:
+def _decide_one(tx: Transaction, request: DecideAttention, ident: str) -> Decided:
     made, known = _DECISIONS[request.move](ident, request), len(tx.events)
     try:
-        item = _decided(tx, made, request.move, request.answer)
+        item = _decide(tx, made, request.move, request.answer)
     except Refused as refused:
         if len(tx.events) > known:
             raise  # roll back the whole transaction rather than keep half a decision
@@ -112,82 +112,80 @@ def _one_of(tx: Transaction, request: DecideAttention, ident: str) -> Decided:
     return Decided(attention_id=item.id, decided=True, item=item)
 
 
-def _decided(
+def _decide(
     tx: Transaction, request: Deciding, move: AttentionMove, text: str | None = None
 ) -> AttentionView:
     item = attention.find(tx, request.attention_id)
     # A dismissal grants nothing, so an item's raiser and the operator may always dismiss it.
     if not (move is AttentionMove.DISMISS and (item.source.id == tx.sender or tx.is_operator)):
-        tx.permit(Deed.APPROVE, attention.requester_of(tx, item))
+        tx.permit(Deed.APPROVE, attention.find_requester(tx, item))
     if item.state in ATTENTION.terminal:
-        raise Refused(_too_late(tx, item, move))
+        raise Refused(_build_too_late(tx, item, move))
     decided = decide_attention(
         item, move, tx.sender, tx.now, answer=text, reason=request.reason, seen=request.revision
     )
     if isinstance(request, ApproveAttention) and request.always:
         decided = replace(decided, allowance_id=allowances.remember(tx, item, request).id)
     tx.record(ATTENTION_EVENTS[move], decided, move=move, reason=request.reason)
-    _travel(tx, decided, move)
-    return attention.view_of(tx, decided)
+    _apply_decision(tx, decided, move)
+    return attention.show_item(tx, decided)
 
 
-def _too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongState:
+def _build_too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongState:
     """Return the refusal of a second decision, with the first one."""
-    who = tx.address(item.decided_by) if item.decided_by else "nobody in time"
     said = f" '{item.answer}'" if item.answer else ""
+    by = f" by {tx.address(item.decided_by)}" if item.decided_by else ""
     return WrongState(
         noun=ATTENTION.noun,
         state=item.state,
         move=move,
         accepts=(),
         terminal=True,
-        how=f"it was {item.state}{said} by {who} at {item.updated_at}",
+        how=f"it was {item.state}{said}{by} at {item.updated_at}",
         remedies=(Remedy(operation="attention.show", parameters={"attentionId": item.id}),),
     )
 
 
-def expired(tx: Transaction, item: Attention) -> Attention:
+def expire_item(tx: Transaction, item: Attention) -> Attention:
     """Expire an unanswered item: resume what it blocked, and notify the agent that waits for the answer."""
     over = expire_attention(item, tx.now)
-    reason = (
-        f"nobody answered in time; goes on with: {over.answer}" if over.answer else "nobody answered in time"
-    )
+    reason = f"no answer in time; the default applies: {over.answer}" if over.answer else "no answer in time"
     tx.record(ATTENTION_EVENTS[AttentionMove.EXPIRE], over, move=AttentionMove.EXPIRE, reason=reason)
     flights = attention_items.release_blocked(tx, over)
     if is_blocking(item):
-        _tell(tx, over, reason, flights)
+        _send_decision(tx, over, reason, flights)
     return over
 
 
 # -- returning the decision --------------------------------------------------------------------------
 
 
-def _travel(tx: Transaction, item: Attention, move: AttentionMove) -> None:
+def _apply_decision(tx: Transaction, item: Attention, move: AttentionMove) -> None:
     """Apply a decision to the item's question or work item, or send it to the agent that raised the item."""
     match tx.get(Question, item.source.id), tx.get(WorkItem, item.source.id):
         case Question() as question, _:
-            _to_question(tx, question, item, move)
+            _apply_to_question(tx, question, item, move)
         case _, WorkItem() as found:
-            _to_work(tx, found, item, move)
+            _apply_to_work(tx, found, item, move)
         case _ if item.kind is not AttentionKind.NOTIFY:
-            words = _words(item)
-            _tell(tx, item, words, attention_items.release_blocked(tx, item))
+            words = _describe_decision(item)
+            _send_decision(tx, item, words, attention_items.release_blocked(tx, item))
         case _:
             pass
 
 
-def _words(item: Attention) -> str:
+def _describe_decision(item: Attention) -> str:
     """Return a decision in words."""
     said = {
         AttentionState.RESOLVED: "approved",
         AttentionState.DENIED: "denied",
         AttentionState.ANSWERED: item.answer or "",
-        AttentionState.DISMISSED: "put away without an answer",
+        AttentionState.DISMISSED: "dismissed without an answer",
     }[item.state]
     return f"{said}: {item.reason}" if item.reason else said
 
 
-def _to_question(tx: Transaction, question: Question, item: Attention, move: AttentionMove) -> None:
+def _apply_to_question(tx: Transaction, question: Question, item: Attention, move: AttentionMove) -> None:
     """Answer or decline an open question; close or reopen an answered one."""
     ident, reason = question.id, item.reason
     if question.state is QuestionState.OPEN:
@@ -202,14 +200,14 @@ def _to_question(tx: Transaction, question: Question, item: Attention, move: Att
             questions.close(tx, CloseQuestion(question_id=ident, reason=reason))
 
 
-def _to_work(tx: Transaction, item: WorkItem, decided: Attention, move: AttentionMove) -> None:
+def _apply_to_work(tx: Transaction, item: WorkItem, decided: Attention, move: AttentionMove) -> None:
     """Resume waiting work, accept or reopen work in review, submit other work; ignore a dismissal."""
-    words = _words(decided)
+    words = _describe_decision(decided)
     if move is AttentionMove.DISMISS:
         return
     if item.state is WorkState.WAITING and move is AttentionMove.ANSWER:
         work.resume(tx, ResumeWork(work_item_id=item.id, reason=f"{decided.id} is {decided.state}"))
-        _tell_agent(tx, decided, decided.agent_id, words, ())
+        _send_to_agent(tx, decided, decided.agent_id, words, ())
     elif item.state is WorkState.WAITING:
         work.resume(tx, ResumeWork(work_item_id=item.id, reason=words))
     elif item.state is WorkState.REVIEW and move is AttentionMove.APPROVE:
@@ -220,7 +218,7 @@ def _to_work(tx: Transaction, item: WorkItem, decided: Attention, move: Attentio
         work.submit(tx, SubmitWork(work_item_id=item.id, summary=decided.answer or decided.reason))
 
 
-def _tell(tx: Transaction, item: Attention, words: str, flights: Sequence[Flight]) -> None:
+def _send_decision(tx: Transaction, item: Attention, words: str, flights: Sequence[Flight]) -> None:
     """Send a decision as a message to the agent that asked, unless it long-polls this item.
 
     A flight that asked continues with the answer, in its current turn or in a new one.
@@ -229,10 +227,10 @@ def _tell(tx: Transaction, item: Attention, words: str, flights: Sequence[Flight
     if item.answer and asker in tx.services.own_agents:
         asker = item.agent_id or asker  # an item raised by Scout is about an agent
     if item.source.kind is RefKind.AGENT:
-        _tell_agent(tx, item, asker, words, flights)
+        _send_to_agent(tx, item, asker, words, flights)
 
 
-def _tell_agent(
+def _send_to_agent(
     tx: Transaction, item: Attention, asker: str | None, words: str, flights: Sequence[Flight]
 ) -> None:
     if asker is None or asker in (tx.sender, *tx.services.own_agents):
@@ -251,11 +249,11 @@ def _tell_agent(
             metadata=Metadata(target_agents=(asker,)),
         )
         if not awaited:
-            session = flight.session_id if flight else _session(tx, item)
-            _carry(tx, message, Party(agent_id=asker, session_id=session), place)
+            session = flight.session_id if flight else _find_session_id(tx, item)
+            _deliver_decision(tx, message, Party(agent_id=asker, session_id=session), place)
 
 
-def _carry(tx: Transaction, message: Message, asker: Party, place: Conversation) -> None:
+def _deliver_decision(tx: Transaction, message: Message, asker: Party, place: Conversation) -> None:
     occasion = Occasion(
         cause=Cause.ANSWER,
         sender=Party(agent_id=tx.sender, session_id=tx.actor.session_id),
@@ -266,7 +264,7 @@ def _carry(tx: Transaction, message: Message, asker: Party, place: Conversation)
     wake.deliver_message(tx, message, asker.agent_id, wake.decide_who_is_woken(tx, occasion))
 
 
-def _session(tx: Transaction, item: Attention) -> str | None:
+def _find_session_id(tx: Transaction, item: Attention) -> str | None:
     """Return the id of the session that asked, if it is still live."""
     session = tx.get(Session, item.return_path.session_id)
     return session.id if session is not None and session.state is SessionState.LIVE else None

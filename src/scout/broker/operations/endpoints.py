@@ -18,8 +18,8 @@ from scout.model.endpoint import (
     EndpointMove,
     EndpointState,
     Transport,
-    heard_from,
-    heartbeat_is_news,
+    is_news,
+    record_heartbeat,
     update_endpoint,
 )
 from scout.model.events.presence import (
@@ -47,7 +47,7 @@ _FIRST = {
 _MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
 
 
-def _own(tx: Transaction, agent_id: str) -> Agent:
+def _get_controlled(tx: Transaction, agent_id: str) -> Agent:
     """Return the agent if the caller is this agent or controls it."""
     agent = tx.need(Agent, "agent", agent_id)
     tx.permit(Deed.CONTROL, subject_of(agent))
@@ -56,7 +56,7 @@ def _own(tx: Transaction, agent_id: str) -> Agent:
 
 def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
     """Register a new endpoint of an agent."""
-    agent = _own(tx, request.agent_id or tx.sender)
+    agent = _get_controlled(tx, request.agent_id or tx.sender)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, agent))
     registration.check_profile(tx, request.permission_profile, None)
@@ -64,7 +64,7 @@ def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
     if steps is None:
         problem = f"a new endpoint is {', '.join(_FIRST)}, not {request.state}"
         raise Refused(BadRequest(problem=problem, field="state"))
-    session = _session(tx, agent, request.session_id)
+    session = _check_own_session(tx, agent, request.session_id)
     endpoint = Endpoint(
         id=tx.mint("ept"),
         created_at=tx.now,
@@ -81,14 +81,14 @@ def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
         last_seen=tx.now,
     )
     _check_session(tx, endpoint, session)
-    _check_way(tx, endpoint)
+    _check_transport(tx, endpoint)
     tx.record(EndpointRegistered, endpoint, move="register")
     for step in steps:
         endpoint = routes.record_endpoint_move(tx, endpoint, step)
     return endpoint
 
 
-def _session(tx: Transaction, agent: Agent, session_id: str | None) -> Session | None:
+def _check_own_session(tx: Transaction, agent: Agent, session_id: str | None) -> Session | None:
     """Return the endpoint's session, which must belong to its agent."""
     session = tx.need(Session, "session", session_id) if session_id else None
     if session is not None and session.agent_id != agent.id:
@@ -115,7 +115,7 @@ def _check_session(tx: Transaction, endpoint: Endpoint, session: Session | None)
     )
 
 
-def _check_way(tx: Transaction, endpoint: Endpoint) -> None:
+def _check_transport(tx: Transaction, endpoint: Endpoint) -> None:
     """Refuse an endpoint on another node, or with a transport that only Scout creates."""
     here = tx.services.node
     by_hand = tuple(one for one in Transport if one not in _MADE_BY_SCOUT)
@@ -135,13 +135,13 @@ def _check_way(tx: Transaction, endpoint: Endpoint) -> None:
 def update(tx: Transaction, request: UpdateEndpoint) -> Endpoint:
     """Change an endpoint's settings, then move it to the requested state."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
-    agent = _own(tx, endpoint.agent_id)
+    agent = _get_controlled(tx, endpoint.agent_id)
     if agent.id == tx.actor.agent_id:
         endpoint = replace(endpoint, last_seen=tx.now)  # its own request is a sign of life
     names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
     changes: dict[str, Any] = {name: getattr(request, name) for name in names}
     given = {name: value for name, value in changes.items() if value is not None}
-    _check_session(tx, endpoint, _session(tx, agent, request.session_id))
+    _check_session(tx, endpoint, _check_own_session(tx, agent, request.session_id))
     registration.check_profile(tx, request.permission_profile, endpoint.permission_profile)
     changed = update_endpoint(endpoint, tx.now, seen=request.revision, **given)
     if given:
@@ -166,7 +166,7 @@ def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
 def remove_endpoint(tx: Transaction, request: RemoveEndpoint) -> Endpoint:
     """Stop an endpoint; safe to repeat."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
-    _own(tx, endpoint.agent_id)
+    _get_controlled(tx, endpoint.agent_id)
     if endpoint.state is EndpointState.STOPPED:
         return endpoint
     return session_end.stop_endpoint(tx, endpoint, "its endpoint was removed")
@@ -179,37 +179,37 @@ async def receive_heartbeat(call: CallContext[CallBroker], request: Heartbeat) -
     """Keep a heartbeat that changes nothing in memory; store one that is news."""
     broker = call.broker
     known = broker.signs_of_life.get(request.endpoint_id)
-    endpoint = await call.read(lambda tx: _unchanged(tx, request, known))
+    endpoint = await call.read(lambda tx: _read_unchanged(tx, request, known))
     if endpoint is None:
         broker.signs_of_life.pop(request.endpoint_id, None)  # the stored one is newer
-        return await call.write(lambda tx: heartbeat(tx, request))
+        return await call.write(lambda tx: store_heartbeat(tx, request))
     broker.signs_of_life[endpoint.id] = endpoint
     broker.cache.refresh(endpoint)
     return endpoint
 
 
-def _unchanged(tx: Transaction, request: Heartbeat, known: Endpoint | None) -> Endpoint | None:
+def _read_unchanged(tx: Transaction, request: Heartbeat, known: Endpoint | None) -> Endpoint | None:
     """Return the endpoint after a heartbeat that is no news, else None."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
     if known is not None and known.revision == endpoint.revision:
         endpoint = known
-    return heard_from(endpoint, tx.now) if is_quiet(tx, endpoint) else None
+    return record_heartbeat(endpoint, tx.now) if is_quiet(tx, endpoint) else None
 
 
 def is_quiet(tx: Transaction, endpoint: Endpoint) -> bool:
     """Whether a heartbeat changes nothing, so that it may stay in memory."""
-    _own(tx, endpoint.agent_id)
-    after = heard_from(endpoint, tx.now)
+    _get_controlled(tx, endpoint.agent_id)
+    after = record_heartbeat(endpoint, tx.now)
     every = tx.rules.periods.heartbeat_event
     written = max(endpoint.updated_at, tx.services.heard.get(endpoint.id, endpoint.updated_at))
-    return not heartbeat_is_news(endpoint, after, tx.now, written=written, every=every)
+    return not is_news(endpoint, after, tx.now, written=written, every=every)
 
 
-def heartbeat(tx: Transaction, request: Heartbeat) -> Endpoint:
+def store_heartbeat(tx: Transaction, request: Heartbeat) -> Endpoint:
     """Store a heartbeat that is news: it recovers a stale endpoint, or the last stored one is old."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
-    _own(tx, endpoint.agent_id)
-    after = heard_from(endpoint, tx.now)
+    _get_controlled(tx, endpoint.agent_id)
+    after = record_heartbeat(endpoint, tx.now)
     if after.state is not endpoint.state:
         reason = "it was heard from"
         tx.record(EndpointRecovered, after, move=EndpointMove.RECOVER, reason=reason)

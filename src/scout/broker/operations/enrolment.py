@@ -6,7 +6,7 @@ from scout.base.refusal import Refused
 from scout.broker.routing import registration, routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction, alias_of, name_of
-from scout.identity.spelling import session_alias
+from scout.identity.spelling import name_session_alias
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState, AliasTarget, check_target
 from scout.model.endpoint import Endpoint, EndpointMove, Transport
@@ -23,9 +23,9 @@ from scout.model.session import (
     Session,
     SessionOrigin,
     SessionState,
-    enrol_again,
-    ready_session,
+    mark_ready,
     resume_session,
+    update_enrolment,
 )
 from scout.policy.directory import Wanted
 from scout.policy.permit import Deed, Subject
@@ -37,17 +37,17 @@ _LABEL = "host"
 _SESSION = "session"  # the key of the host's own session id
 
 
-def enrol(tx: Transaction, request: Enrol) -> Enrolled:
+def enrol_session(tx: Transaction, request: Enrol) -> Enrolled:
     """Enrol a session. Enrolling again keeps its record, revokes its old credential and issues a new one.
 
     Nothing is started, so any project directory is allowed. The operator is recorded as the actor.
     """
     tx.permit(Deed.ENROL, Subject(name="sessions"))
     tx.actor = replace(tx.actor, agent_id=tx.services.operator_agent)
-    found = _known(tx, request)
-    session = _begun(tx, request) if found is None else _again(tx, found, request)
+    found = _find_session(tx, request)
+    session = _start_session(tx, request) if found is None else _enrol_again(tx, found, request)
     agent = tx.need(Agent, "agent", session.agent_id)
-    endpoint = routes.endpoint_of(tx, session.id) or _way(tx, agent, session)
+    endpoint = routes.endpoint_of(tx, session.id) or _create_endpoint(tx, agent, session)
     admission.revoke_session_tokens(tx, session, "its session enrolled again")
     token = admission.create_agent_token(tx, agent, session_id=session.id, label=_LABEL)
     return Enrolled(
@@ -65,19 +65,19 @@ def enrol(tx: Transaction, request: Enrol) -> Enrolled:
 # -- finding the session -----------------------------------------------------------------------------
 
 
-def _known(tx: Transaction, request: Enrol) -> Session | None:
+def _find_session(tx: Transaction, request: Enrol) -> Session | None:
     """Return the known session: by the host's session id, else by its process."""
     native = request.native_session_id
     found = tx.everybody.native_session(request.harness, native) if native else None
     if found is None:
-        return _same_process(tx, request)
+        return _find_same_process(tx, request)
     if found.origin is not SessionOrigin.ENROLLED:
         needs = ("the token that Scout gave it",)
         raise Refused(Forbidden(action="enrol", subject=found.id, needs=needs))
     return found
 
 
-def _same_process(tx: Transaction, request: Enrol) -> Session | None:
+def _find_same_process(tx: Transaction, request: Enrol) -> Session | None:
     """Return the session in the same process; sessions with different native ids are not the same."""
     process = (request.parent_pid, request.parent_started)
     if None in process:
@@ -95,9 +95,9 @@ def _same_process(tx: Transaction, request: Enrol) -> Session | None:
     return next(reversed(here or same), None)
 
 
-def _begun(tx: Transaction, request: Enrol) -> Session:
+def _start_session(tx: Transaction, request: Enrol) -> Session:
     assert tx.place is not None  # the request names a directory
-    agent = _in_service(tx, registration.base_agent(tx, tx.place))
+    agent = _check_not_retired(tx, registration.base_agent(tx, tx.place))
     session = Session(
         id=tx.mint("ses"),
         created_at=tx.now,
@@ -116,56 +116,56 @@ def _begun(tx: Transaction, request: Enrol) -> Session:
         created_by=tx.sender,
     )
     tx.record(SessionStarted, session, move="enrol")
-    ready = ready_session(session, tx.now, native_ids=_native(request))
+    ready = mark_ready(session, tx.now, native_ids=_read_native_ids(request))
     tx.record(SessionReady, ready, move="ready")
-    _name_apart(tx, agent, ready)
+    _add_session_alias(tx, agent, ready)
     return ready
 
 
-def _in_service(tx: Transaction, agent: Agent) -> Agent:
+def _check_not_retired(tx: Transaction, agent: Agent) -> Agent:
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, agent))
     return agent
 
 
-def _window(request: Enrol) -> tuple[int, str] | None:
+def _read_window(request: Enrol) -> tuple[int, str] | None:
     if request.window_pid is None or request.window_started is None:
         return None
     return request.window_pid, request.window_started
 
 
-def _native(request: Enrol) -> dict[str, str]:
+def _read_native_ids(request: Enrol) -> dict[str, str]:
     return {_SESSION: request.native_session_id} if request.native_session_id else {}
 
 
-def _again(tx: Transaction, session: Session, request: Enrol) -> Session:
-    _in_service(tx, tx.need(Agent, "agent", session.agent_id))
+def _enrol_again(tx: Transaction, session: Session, request: Enrol) -> Session:
+    _check_not_retired(tx, tx.need(Agent, "agent", session.agent_id))
     if session.state is not SessionState.LIVE:
         session = tx.record(SessionResumed, resume_session(session, tx.now), move="resume")
-        session = tx.record(SessionReady, ready_session(session, tx.now), move="ready")
+        session = tx.record(SessionReady, mark_ready(session, tx.now), move="ready")
     process = (request.parent_pid or session.pid, request.parent_started or session.pid_started)
     if process != (session.pid, session.pid_started):
-        _leave(tx, session, "it runs in another process")
-    seen = enrol_again(
+        _leave_endpoint(tx, session, "it runs in another process")
+    seen = update_enrolment(
         session,
         tx.now,
         by=tx.actor.token_id,
-        native_ids=_native(request),
+        native_ids=_read_native_ids(request),
         pid=request.parent_pid,
         pid_started=request.parent_started,
-        window=_window(request),
+        window=_read_window(request),
         model=request.model,
     )
     return tx.record(SessionUpdated, seen, move="enrol")
 
 
-def _name_apart(tx: Transaction, agent: Agent, session: Session) -> None:
+def _add_session_alias(tx: Transaction, agent: Agent, session: Session) -> None:
     """Give a second live session of an agent an alias, which is removed when the session ends."""
     others = tx.ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_MANY)
     if not any(one.state is SessionState.LIVE and one.id != session.id for one in others):
         return
     assert agent.definition_id is not None  # a project's agent has one
-    names = (session_alias(agent.definition_id, number) for number in range(2, _MANY))
+    names = (name_session_alias(agent.definition_id, number) for number in range(2, _MANY))
     owner = agent.owner or tx.services.operator
     alias = Alias(
         id=tx.mint("als"),
@@ -190,7 +190,7 @@ def _is_free(tx: Transaction, owner: str, name: str) -> bool:
 # -- the endpoint ------------------------------------------------------------------------------------
 
 
-def _way(tx: Transaction, agent: Agent, session: Session) -> Endpoint:
+def _create_endpoint(tx: Transaction, agent: Agent, session: Session) -> Endpoint:
     """Create the session's endpoint, with the pull transport."""
     endpoint = Endpoint(
         id=tx.mint("ept"),
@@ -209,7 +209,7 @@ def _way(tx: Transaction, agent: Agent, session: Session) -> Endpoint:
     return routes.record_endpoint_move(tx, endpoint, EndpointMove.READY)
 
 
-def _leave(tx: Transaction, session: Session, reason: str) -> None:
+def _leave_endpoint(tx: Transaction, session: Session, reason: str) -> None:
     endpoint = routes.endpoint_of(tx, session.id)
     if endpoint is not None:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.STOP, reason)

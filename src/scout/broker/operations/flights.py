@@ -51,7 +51,7 @@ from scout.protocol.asks import (
     ResumeFlight,
     StartFlight,
 )
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.request import Page
 from scout.protocol.talk import Reply
 from scout.store.ledger import LAST
@@ -62,7 +62,7 @@ _MANY = 200
 # -- reading -----------------------------------------------------------------------------------------
 
 
-def flight_named(tx: Transaction, ident: str) -> Flight:
+def find_flight(tx: Transaction, ident: str) -> Flight:
     """Return a flight by its id, or the newest flight of an ask."""
     if ident.startswith("ask_"):
         flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
@@ -71,7 +71,7 @@ def flight_named(tx: Transaction, ident: str) -> Flight:
     return tx.need(Flight, "flight", ident)
 
 
-def _readable(tx: Transaction, flight: Flight) -> Flight:
+def _check_readable(tx: Transaction, flight: Flight) -> Flight:
     if tx.sender not in (flight.target, flight.requester_id, flight.next_move_owner_id):
         tx.permit(Deed.READ, subject_of(tx.need(Agent, "agent", flight.target)))
     return flight
@@ -79,14 +79,14 @@ def _readable(tx: Transaction, flight: Flight) -> Flight:
 
 def get(tx: Transaction, request: GetFlight) -> FlightView:
     """Return one flight, for its asker, its target, and callers that may read the target."""
-    return flight_view(tx, _readable(tx, flight_named(tx, request.flight_id)))
+    return flight_view(tx, _check_readable(tx, find_flight(tx, request.flight_id)))
 
 
 def get_ask(tx: Transaction, request: GetAsk) -> AskView:
     """Return one ask and its flights."""
     ask = tx.need(Ask, "ask", request.ask_id)
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
-    _readable(tx, flights[-1])
+    _check_readable(tx, flights[-1])
     message = tx.get(Message, ask.message_id)
     return AskView(ask=ask, body=message.body if message else "", flights=tuple(flights))
 
@@ -94,7 +94,7 @@ def get_ask(tx: Transaction, request: GetAsk) -> AskView:
 def list_flights(tx: Transaction, request: ListFlights) -> Page[FlightView]:
     """List flights, newest first: default the caller's own; the operator sees all."""
     found = filtered_page(
-        lambda bound, limit: _some(tx, request, bound, limit),
+        lambda bound, limit: _read_some(tx, request, bound, limit),
         lambda flight: request.state in (None, flight.state),
         before(request.cursor),
         request.limit,
@@ -103,7 +103,7 @@ def list_flights(tx: Transaction, request: ListFlights) -> Page[FlightView]:
     return Page(items=tuple(flight_view(tx, one) for one in found.items), next=found.next)
 
 
-def _some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list[Flight]:
+def _read_some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list[Flight]:
     """Return the next rows. Open flights have an index, which skips finished ones."""
     is_open = request.open or (request.state is not None and request.state not in FLIGHT.terminal)
     which = "flights_open" if is_open else "flights"
@@ -121,9 +121,9 @@ def _some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list
 # -- the target's moves ------------------------------------------------------------------------------
 
 
-def _own(tx: Transaction, ident: str) -> Flight:
+def _get_own(tx: Transaction, ident: str) -> Flight:
     """Return a flight whose target is the caller; only the target may report on it."""
-    flight = flight_named(tx, ident)
+    flight = find_flight(tx, ident)
     agent = tx.need(Agent, "agent", flight.target)
     subject = subject_of(agent)
     tx.permit(Deed.COMPLETE_FLIGHT, replace(subject, name=flight.id))
@@ -132,7 +132,7 @@ def _own(tx: Transaction, ident: str) -> Flight:
 
 def start(tx: Transaction, request: StartFlight) -> FlightView:
     """Start a flight, which also acknowledges its delivery."""
-    flight = _own(tx, request.flight_id)
+    flight = _get_own(tx, request.flight_id)
     FLIGHT.after(flight.state, FlightMove.START)
     _check_seen(flight, request.revision)
     _take(tx, flight)
@@ -142,9 +142,9 @@ def start(tx: Transaction, request: StartFlight) -> FlightView:
     return flight_view(tx, current)
 
 
-def flight_in_hand(tx: Transaction, ident: str) -> Flight:
+def take_flight(tx: Transaction, ident: str) -> Flight:
     """Return the caller's own flight, taken first if it is queued."""
-    flight = _own(tx, ident)
+    flight = _get_own(tx, ident)
     if flight.state is FlightState.QUEUED:
         _take(tx, flight)
         flight = tx.need(Flight, "flight", flight.id)
@@ -171,8 +171,8 @@ def _take(tx: Transaction, flight: Flight) -> None:
 
 def block(tx: Transaction, request: BlockFlight) -> FlightView:
     """Record that the flight waits for a dependency."""
-    flight = _own(tx, request.flight_id)
-    owner = _owner_of_next_move(tx, request)
+    flight = _get_own(tx, request.flight_id)
+    owner = _find_next_mover(tx, request)
     on = WaitingOn(kind=request.on, ref=request.ref)
     waiting = wait_flight(
         flight, on, tx.now, seen=request.revision, next_move_owner_id=owner, reason=request.reason
@@ -202,7 +202,7 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
         return
     answer = Remedy(operation="send", parameters={"to": address, "body": PLACEHOLDER})
     look = Remedy(operation="flight.get", parameters={"flightId": flight.id})
-    text = "\n".join([title, *(f"try: {command_line(one)}" for one in (answer, look))])
+    text = "\n".join([title, *(f"try: {build_command_line(one)}" for one in (answer, look))])
     place = posts.direct_conversation(tx, flight.target, owner_id)
     occasion = Occasion(
         cause=Cause.MOVE,
@@ -216,7 +216,7 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     wake.deliver_message(tx, message, owner_id, decision)
 
 
-def _owner_of_next_move(tx: Transaction, request: BlockFlight) -> str:
+def _find_next_mover(tx: Transaction, request: BlockFlight) -> str:
     """Return the owner of the next move: the agent at the address, or the operator for other dependencies."""
     if request.on is WaitingKind.ACTOR:
         if request.ref is None:
@@ -227,7 +227,7 @@ def _owner_of_next_move(tx: Transaction, request: BlockFlight) -> str:
 
 def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
     """Resume a waiting flight."""
-    flight = _own(tx, request.flight_id)
+    flight = _get_own(tx, request.flight_id)
     resumed = resume_flight(flight, tx.now, seen=request.revision)
     tx.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
     for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
@@ -237,12 +237,12 @@ def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
 
 def complete(tx: Transaction, request: CompleteFlight) -> FlightView:
     """Complete a flight with its result; target only."""
-    flight = _own(tx, request.flight_id)
+    flight = _get_own(tx, request.flight_id)
     _check_seen(flight, request.revision)
-    return flight_view(tx, _answered(tx, flight, check_body(request.output), CompletedBy.COMPLETE))
+    return flight_view(tx, _answer_ask(tx, flight, check_body(request.output), CompletedBy.COMPLETE))
 
 
-def _answered(
+def _answer_ask(
     tx: Transaction, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
 ) -> Flight:
     if flight.state not in FLIGHT.terminal:
@@ -253,7 +253,7 @@ def _answered(
 
 def fail(tx: Transaction, request: FailFlight) -> FlightView:
     """Fail a flight; target only."""
-    flight = _own(tx, request.flight_id)
+    flight = _get_own(tx, request.flight_id)
     error = FlightError(code=request.code, message=request.reason, remedies=(retry_remedy(flight),))
     failed = fail_flight(flight, error, tx.now, seen=request.revision)
     return flight_view(tx, flight_state.finish_flight(tx, flight, failed))
@@ -261,7 +261,7 @@ def fail(tx: Transaction, request: FailFlight) -> FlightView:
 
 def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
     """Cancel a flight; allowed for its asker, its target, and the target's controller."""
-    flight = flight_named(tx, request.flight_id)
+    flight = find_flight(tx, request.flight_id)
     if tx.sender not in (flight.requester_id, flight.target):
         tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", flight.target)))
     reason = request.reason or f"cancelled by {tx.address(tx.sender)}"
@@ -275,15 +275,15 @@ def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
 def reply(tx: Transaction, request: Reply) -> Receipt:
     """Reply in the same conversation; the target's first reply to an ask completes it."""
     body = check_body(request.body)
-    message = _answers(tx, request.in_reply_to)
-    question = answers.question_answered_by(tx, message, tx.sender)
+    message = _find_message_to_answer(tx, request.in_reply_to)
+    question = answers.find_answered_question(tx, message, tx.sender)
     if question is not None:
-        answered = _answer_of(tx, message, answers.answer(tx, question, body))
+        answered = _find_answer(tx, message, answers.answer(tx, question, body))
         return replace(answered, to=tx.address(question.asker_id))
-    flight = _asked(tx, message)
+    flight = _find_asked_flight(tx, message)
     if flight is not None and flight.target == tx.sender and flight.state not in FLIGHT.terminal:
         files = attachments.find_attachments(tx, request.attachments)
-        done = _answered(tx, flight, body, CompletedBy.REPLY, files)
+        done = _answer_ask(tx, flight, body, CompletedBy.REPLY, files)
         said = done.output_message_id or message.id
         deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=said, limit=10)
         return Receipt(
@@ -293,10 +293,10 @@ def reply(tx: Transaction, request: Reply) -> Receipt:
             deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
         )
     ended = flight if flight is not None and flight.target == tx.sender else None
-    return _said(tx, request, body, message, ended)
+    return _post_reply(tx, request, body, message, ended)
 
 
-def _answer_of(tx: Transaction, asked: Message, told: Noticed[Question]) -> Receipt:
+def _find_answer(tx: Transaction, asked: Message, told: Noticed[Question]) -> Receipt:
     """Return the receipt of a reply that answered a question."""
     return Receipt(
         conversation_id=told.message.conversation_id if told.message else asked.conversation_id,
@@ -306,12 +306,12 @@ def _answer_of(tx: Transaction, asked: Message, told: Noticed[Question]) -> Rece
     )
 
 
-def _answers(tx: Transaction, ident: str | None) -> Message:
+def _find_message_to_answer(tx: Transaction, ident: str | None) -> Message:
     """Return the message to reply to: by message, ask, flight or delivery id; else the open ask or latest."""
     if ident is None:
-        return _open_ask(tx) or _latest(tx)
+        return _open_ask(tx) or _find_latest_message(tx)
     if ident.startswith(("ask_", "flt_")):
-        ask = tx.need(Ask, "ask", flight_named(tx, ident).ask_id)
+        ask = tx.need(Ask, "ask", find_flight(tx, ident).ask_id)
         ident = ask.message_id
     elif ident.startswith("dlv_"):
         ident = tx.need(Delivery, "delivery", ident).message_id or ident
@@ -333,28 +333,30 @@ def _open_ask(tx: Transaction) -> Message | None:
     return None
 
 
-def _latest(tx: Transaction) -> Message:
+def _find_latest_message(tx: Transaction) -> Message:
     """Return the latest received message that is no ask; a reply to a finished ask must name it."""
     came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=_MANY)
     for delivery in came:
         if delivery.flight_id is None and delivery.message_id is not None:
             return tx.need(Message, "message", delivery.message_id)
-    look = Remedy(operation="inbox", parameters={"all": True}, why="what came, also what is read")
+    look = Remedy(operation="inbox", parameters={"all": True}, why="list all messages, including read ones")
     raise Refused(NotFound(noun="message to you", id="latest", remedies=(look,)))
 
 
-def _asked(tx: Transaction, message: Message) -> Flight | None:
+def _find_asked_flight(tx: Transaction, message: Message) -> Flight | None:
     ask = tx.ledger.one(Ask, "ask_of_message", message=message.id)
-    return flight_named(tx, ask.id) if ask else None
+    return find_flight(tx, ask.id) if ask else None
 
 
-def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: Flight | None) -> Receipt:
-    """Post a reply to a plain message; a reply to a finished ask becomes a note that wakes nobody."""
+def _post_reply(
+    tx: Transaction, request: Reply, body: str, message: Message, ended: Flight | None
+) -> Receipt:
+    """Post a reply to a plain message; a reply to a finished ask becomes a note that wakes no agent."""
     late = ended is not None
     target = tx.need(Agent, "agent", message.reply_to or message.sender)
     heard = not late and target.id not in (tx.sender, *tx.services.own_agents)
     if heard:
-        _check_heard(tx, message, target)
+        _check_reply_is_read(tx, message, target)
     said = posts.post(
         tx,
         message.conversation_id,
@@ -369,7 +371,7 @@ def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: F
     if heard:
         delivery = posts.deliver(tx, said, target.id, rule="reply", reason="an answer")
         receipts = (posts.receipt_of(tx, delivery),)
-    notes = _unheard(tx, target)
+    notes = _note_unheard(tx, target)
     if ended is not None:
         noted = flight_state.note_after_end(tx, ended, said)
         receipts = (posts.receipt_of(tx, noted),) if noted else ()
@@ -384,7 +386,7 @@ def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: F
     )
 
 
-def _check_heard(tx: Transaction, message: Message, target: Agent) -> None:
+def _check_reply_is_read(tx: Transaction, message: Message, target: Agent) -> None:
     """Require that the caller is a member of the conversation or may address the recipient."""
     if target.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, target))
@@ -393,17 +395,17 @@ def _check_heard(tx: Transaction, message: Message, target: Agent) -> None:
         tx.permit(Deed.ADDRESS, subject_of(target))
 
 
-def _unheard(tx: Transaction, target: Agent) -> tuple[str, ...]:
+def _note_unheard(tx: Transaction, target: Agent) -> tuple[str, ...]:
     return ("the broker reads no answers: kept as a note",) if target.id in tx.services.own_agents else ()
 
 
 # -- the flight that the caller works on -------------------------------------------------------------
 
 
-def enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
+def find_enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
     """Return the flight the caller works on: the named one, else its session's, else its only running one."""
     if within is not None:
-        flight = flight_named(tx, within)
+        flight = find_flight(tx, within)
         if flight.target != tx.sender:
             raise tx.missing("flight of yours", within)
         return flight

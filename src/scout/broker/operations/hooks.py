@@ -14,11 +14,18 @@ from scout.broker.transaction.transaction import Transaction, name_of, subject_o
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind
 from scout.model.delivery import Delivery, DeliveryState, is_due
-from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, heard_from
-from scout.model.permission import request_of
+from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, record_heartbeat
+from scout.model.permission import build_request
 from scout.model.session import SESSION, Session, SessionMove, SessionState
 from scout.model.token import TokenKind
-from scout.policy.host_text import Mail, Standing, is_mail, mail_text, opening_lines, unread_line
+from scout.policy.host_text import (
+    Mail,
+    Standing,
+    build_mail_text,
+    build_opening_lines,
+    build_unread_line,
+    is_mail,
+)
 from scout.policy.permit import Deed
 from scout.protocol.attention import DismissAttention
 from scout.protocol.endpoints import Heartbeat
@@ -33,7 +40,7 @@ _LOOKED_AT = 20
 _FETCHING = frozenset({HookEvent.STOP, HookEvent.TOOL_USE})
 
 
-def report(tx: Transaction, request: ReportHook, files: UncommittedFiles = NO_FILES) -> HookAnswer:
+def report_hook(tx: Transaction, request: ReportHook, files: UncommittedFiles = NO_FILES) -> HookAnswer:
     """Handle one hook event of an enrolled session, reported by the host that enrolled it.
 
     `files`: the uncommitted files of a spawned agent that stops.
@@ -46,7 +53,7 @@ def report(tx: Transaction, request: ReportHook, files: UncommittedFiles = NO_FI
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
         SESSION.after(session.state, SessionMove.READY)  # refuses: the session must enrol again
     if request.event is HookEvent.STOP:
-        return _stopped(tx, session, request, files)
+        return _on_stop(tx, session, request, files)
     return _EVENTS[request.event](tx, session, request)
 
 
@@ -66,8 +73,8 @@ def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
 # -- the events --------------------------------------------------------------------------------------
 
 
-def _started(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    _seen(tx, session)
+def _on_session_start(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+    _record_sign_of_life(tx, session)
     brief = insight.build_brief(tx, ShowBrief())
     standing = Standing(
         address=name_of(tx, session.id, session.agent_id),
@@ -77,36 +84,36 @@ def _started(tx: Transaction, session: Session, request: ReportHook) -> HookAnsw
         work=len(brief.work),
         unread=brief.unread,
     )
-    return HookAnswer(context=opening_lines(standing, session.harness))
+    return HookAnswer(context=build_opening_lines(standing, session.harness))
 
 
-def _prompted(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+def _on_prompt(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """Acknowledge the mail in a submitted prompt, so that its asks start running."""
-    _works(tx, session)
-    _withdraw(tx, session)
+    _mark_working(tx, session)
+    _withdraw_permissions(tx, session)
     typed = bool(request.prompt) and not is_mail(request.prompt)
-    taken = [] if typed else _held(tx, session)
+    taken = [] if typed else _find_leased(tx, session)
     if taken:
         inbox.acknowledge(tx, AckInbox(delivery_ids=tuple(one.id for one in taken)))
-    live_turn.begin(tx, session, taken)
-    return HookAnswer(context=unread_line(count_unread(tx, session.agent_id), session.harness))
+    live_turn.begin_turn(tx, session, taken)
+    return HookAnswer(context=build_unread_line(count_unread(tx, session.agent_id), session.harness))
 
 
-def _held(tx: Transaction, session: Session) -> list[Delivery]:
+def _find_leased(tx: Transaction, session: Session) -> list[Delivery]:
     """Return the agent's deliveries that are leased to this session."""
     waiting = tx.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
     return [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
 
 
-def _stopped(tx: Transaction, session: Session, request: ReportHook, files: UncommittedFiles) -> HookAnswer:
+def _on_stop(tx: Transaction, session: Session, request: ReportHook, files: UncommittedFiles) -> HookAnswer:
     """Send the turn's answer first; then hand over new mail, name what is owed, or mark the endpoint idle."""
-    endpoint = _seen(tx, session)
-    _withdraw(tx, session)
-    ended = live_turn.end(tx, session, request.last_text)
+    endpoint = _record_sign_of_life(tx, session)
+    _withdraw_permissions(tx, session)
+    ended = live_turn.end_turn(tx, session, request.last_text)
     if ended.context:
         return HookAnswer(context=ended.context, notice=ended.notice)
-    due = () if tx.services.paused else _due(tx, session)  # mail handed over here starts another turn
-    told = _handed_over(tx, session, _one_ask(due))
+    due = () if tx.services.paused else _find_due(tx, session)  # mail handed over here starts another turn
+    told = _hand_over(tx, session, _limit_to_one_ask(due))
     if not told.context:
         told = _owed(tx, session, files)
     if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
@@ -121,12 +128,12 @@ def _owed(tx: Transaction, session: Session, files: UncommittedFiles) -> HookAns
     return HookAnswer(context=decision.text) if decision.blocks else HookAnswer(notice=decision.text)
 
 
-def _used_a_tool(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+def _on_tool_use(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """Hand over plain mail between two tool calls; an ask gets a separate turn."""
-    return _handed_over(tx, session, _due(tx, session, asks=False)[:MAILS])
+    return _hand_over(tx, session, _find_due(tx, session, asks=False)[:MAILS])
 
 
-def _due(tx: Transaction, session: Session, *, asks: bool = True) -> list[Unread]:
+def _find_due(tx: Transaction, session: Session, *, asks: bool = True) -> list[Unread]:
     """Return the mail that may be handed to the session now, oldest first."""
 
     def wanted(one: Delivery) -> bool:
@@ -136,7 +143,7 @@ def _due(tx: Transaction, session: Session, *, asks: bool = True) -> list[Unread
     return list_unread(tx, session.agent_id, _LOOKED_AT, START, wanted)
 
 
-def _one_ask(found: Sequence[Unread]) -> list[Unread]:
+def _limit_to_one_ask(found: Sequence[Unread]) -> list[Unread]:
     """Return the mail for one turn: some plain messages, and at most one ask."""
     deliveries = {one.id for one in group_deliveries([one.delivery for one in found if one.delivery])}
     kept = [one for one in found if one.delivery is None or one.delivery.id in deliveries]
@@ -150,17 +157,17 @@ def group_deliveries(deliveries: Sequence[Delivery]) -> list[Delivery]:
     return [one for one in deliveries if one.id not in left_out][:MAILS]
 
 
-def _handed_over(tx: Transaction, session: Session, found: Sequence[Unread]) -> HookAnswer:
+def _hand_over(tx: Transaction, session: Session, found: Sequence[Unread]) -> HookAnswer:
     """Lease mail to the session and render it; group messages are marked as read."""
     items = inbox.lease_and_show(tx, found)
     for one in items:
         if one.conversation_id is not None and one.seq is not None:
             mark_read(tx, session.agent_id, one.conversation_id, one.seq)
-    text = mail_text([mail_of(tx, one) for one in items], session.harness)
+    text = build_mail_text([build_mail(tx, one) for one in items], session.harness)
     return HookAnswer(context=text, handed_over=tuple(one.delivery_id for one in items if one.delivery_id))
 
 
-def mail_of(tx: Transaction, item: InboxItem) -> Mail:
+def build_mail(tx: Transaction, item: InboxItem) -> Mail:
     """Return an inbox item as mail for a session."""
     delivery, message = item.delivery, item.message
     sender = delivery.sender if delivery else message.sender if message else None
@@ -174,50 +181,50 @@ def mail_of(tx: Transaction, item: InboxItem) -> Mail:
     )
 
 
-def _asked(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+def _on_permission_request(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """Raise a permission request; a person decides it in Scout or at the session's terminal."""
-    _works(tx, session)
-    wish = request_of(request.tool or session.harness, request.arguments)
+    _mark_working(tx, session)
+    wish = build_request(request.tool or session.harness, request.arguments)
     item = attention.raise_permission(tx, wish, request.expires_in)
     return HookAnswer(attention_id=item.id)
 
 
-def _ended(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    _withdraw(tx, session)
+def _on_session_end(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+    _withdraw_permissions(tx, session)
     session_end.end(tx, session, f"its {session.harness} session was closed")
     return HookAnswer()
 
 
 _EVENTS: Mapping[HookEvent, Callable[[Transaction, Session, ReportHook], HookAnswer]] = {
-    HookEvent.SESSION_START: _started,
-    HookEvent.PROMPT_SUBMIT: _prompted,
-    HookEvent.TOOL_USE: _used_a_tool,
-    HookEvent.PERMISSION_REQUEST: _asked,
-    HookEvent.SESSION_END: _ended,
+    HookEvent.SESSION_START: _on_session_start,
+    HookEvent.PROMPT_SUBMIT: _on_prompt,
+    HookEvent.TOOL_USE: _on_tool_use,
+    HookEvent.PERMISSION_REQUEST: _on_permission_request,
+    HookEvent.SESSION_END: _on_session_end,
 }
 
 
 # -- shared by all events ----------------------------------------------------------------------------
 
 
-def _seen(tx: Transaction, session: Session) -> Endpoint | None:
+def _record_sign_of_life(tx: Transaction, session: Session) -> Endpoint | None:
     """Record a heartbeat of the session's endpoint."""
     endpoint = routes.endpoint_of(tx, session.id)
     if endpoint is None or not endpoints.is_quiet(tx, endpoint):
-        return endpoint and endpoints.heartbeat(tx, Heartbeat(endpoint_id=endpoint.id))
-    seen = heard_from(endpoint, tx.now)
+        return endpoint and endpoints.store_heartbeat(tx, Heartbeat(endpoint_id=endpoint.id))
+    seen = record_heartbeat(endpoint, tx.now)
     tx.ledger.refresh(seen)
     tx.cache.forget()
     return seen
 
 
-def _works(tx: Transaction, session: Session) -> None:
-    endpoint = _seen(tx, session)
+def _mark_working(tx: Transaction, session: Session) -> None:
+    endpoint = _record_sign_of_life(tx, session)
     if endpoint is not None and endpoint.state is EndpointState.IDLE:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
 
 
-def _withdraw(tx: Transaction, session: Session) -> None:
+def _withdraw_permissions(tx: Transaction, session: Session) -> None:
     """Dismiss the session's permission requests: it continues, so they were decided at its terminal."""
     raised = tx.ledger.many(Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME)
     for item in raised:

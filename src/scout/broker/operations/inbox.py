@@ -48,12 +48,12 @@ _MAIL = 1000  # maximum that is read at once
 _REPLIES = 20
 
 
-def _item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
+def _build_item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
     message, delivery = one.message, one.delivery
     told = InboxItem(
         message=message,
         sender=tx.address(delivery.sender if delivery else message.sender if message else None),
-        about=_about(tx, message),
+        about=_get_subject(tx, message),
         read=read,
     )
     if message is not None:
@@ -67,7 +67,7 @@ def _item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
     return replace(told, conversation_id=message.conversation_id, seq=message.seq)
 
 
-def _about(tx: Transaction, message: Message | None) -> str:
+def _get_subject(tx: Transaction, message: Message | None) -> str:
     """Return the first line of the message that an answer replies to."""
     asked = tx.get(Message, message.in_reply_to) if message else None
     return title_of(asked.body) if asked else ""
@@ -77,14 +77,14 @@ def list_inbox(tx: Transaction, request: ListInbox) -> Page[InboxItem]:
     """List unread items, oldest first; with `all`, every item ever received, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     if request.all:
-        begin = _position(request.cursor, LATEST)
+        begin = _parse_position(request.cursor, LATEST)
         found = unread.list_read(tx, tx.sender, wanted + 1, begin)
     else:
-        begin = _position(request.cursor, START)
+        begin = _parse_position(request.cursor, START)
         found = unread.list_unread(tx, tx.sender, wanted + 1, begin)
     shown = found[:wanted]
-    items = tuple(_item(tx, one, read=request.all and _is_read(tx, one)) for one in shown)
-    return Page(items=items, next=_after(begin, shown) if len(found) > wanted else None)
+    items = tuple(_build_item(tx, one, read=request.all and _is_read(tx, one)) for one in shown)
+    return Page(items=items, next=_build_cursor(begin, shown) if len(found) > wanted else None)
 
 
 def _is_read(tx: Transaction, one: Unread) -> bool:
@@ -94,18 +94,18 @@ def _is_read(tx: Transaction, one: Unread) -> bool:
     return message is not None and message.seq <= unread.read_up_to(tx, tx.sender, message.conversation_id)
 
 
-def _position(text: str | None, begin: Position) -> Position:
+def _parse_position(text: str | None, begin: Position) -> Position:
     """Decode a cursor: a delivery id and a log sequence number."""
     place = cursor(text)
     if place is None:
         return begin
     delivery_id, _, number = place.partition(" ")
     if not (number.isascii() and number.isdigit() and int(number) <= LATEST.seq):
-        raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+        raise Refused(BadRequest(problem="this is not a cursor of this list", field="cursor"))
     return Position(delivery_id, int(number))
 
 
-def _after(begin: Position, shown: Sequence[Unread]) -> str:
+def _build_cursor(begin: Position, shown: Sequence[Unread]) -> str:
     """Return the cursor of the next page."""
     deliveries = [one.delivery.id for one in shown if one.delivery]
     numbers = [one.message.seq for one in shown if one.delivery is None and one.message]
@@ -126,16 +126,18 @@ def claim(tx: Transaction, request: ClaimInbox) -> Claimed:
 
 def lease_and_show(tx: Transaction, found: Sequence[Unread]) -> tuple[InboxItem, ...]:
     """Lease the items that have a delivery, and return the views of all items."""
-    taken = [Unread(one.message, _leased(tx, one.delivery) if one.delivery else None) for one in found]
-    return tuple(_item(tx, one) for one in taken)
+    taken = [
+        Unread(one.message, _lease_delivery(tx, one.delivery) if one.delivery else None) for one in found
+    ]
+    return tuple(_build_item(tx, one) for one in taken)
 
 
 def _is_free(tx: Transaction, delivery: Delivery) -> bool:
     return is_due(delivery, tx.now) and not delivery.wake and _is_mine(tx, delivery)
 
 
-def _leased(tx: Transaction, delivery: Delivery) -> Delivery:
-    leased = lease(delivery, _holder(tx), tx.now, seconds=tx.rules.periods.lease)
+def _lease_delivery(tx: Transaction, delivery: Delivery) -> Delivery:
+    leased = lease(delivery, _get_holder(tx), tx.now, seconds=tx.rules.periods.lease)
     return flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
 
 
@@ -152,11 +154,11 @@ def is_for(delivery: Delivery, session_id: str) -> bool:
 
 def lease_deliveries(tx: Transaction, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
     """Lease exactly these deliveries to the caller."""
-    taken = [_leased(tx, one) for one in deliveries]
-    return tuple(_item(tx, Unread(tx.get(Message, one.message_id), one)) for one in taken)
+    taken = [_lease_delivery(tx, one) for one in deliveries]
+    return tuple(_build_item(tx, Unread(tx.get(Message, one.message_id), one)) for one in taken)
 
 
-def _holder(tx: Transaction) -> str:
+def _get_holder(tx: Transaction) -> str:
     """Return the lease holder: the session if the credential is for one, else the agent."""
     return tx.actor.session_id or tx.sender
 
@@ -169,26 +171,26 @@ def acknowledge(tx: Transaction, request: AckInbox) -> Settled:
         )
     if (request.conversation_id is None) is not (request.seq is None):
         raise Refused(BadRequest(problem="conversationId and seq belong together", field="seq"))
-    settled = _each(tx, request.delivery_ids, _acked)
+    settled = _change_each(tx, request.delivery_ids, _ack_delivery)
     if request.conversation_id is None or request.seq is None:
         return settled
-    return replace(settled, cursors=(_read(tx, request.conversation_id, request.seq),))
+    return replace(settled, cursors=(_read_item(tx, request.conversation_id, request.seq),))
 
 
-def _read(tx: Transaction, conversation_id: str, seq: int) -> ReadTo:
+def _read_item(tx: Transaction, conversation_id: str, seq: int) -> ReadTo:
     """Advance the caller's read cursor in a group conversation."""
     conversation = conversations.may_read(tx, tx.need(Conversation, "conversation", conversation_id))
     if seq < 1:
-        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="seq"))
+        raise Refused(BadRequest(problem="log numbers start at 1", field="seq"))
     unread.mark_read(tx, tx.sender, conversation.id, seq)
     return ReadTo(conversation_id=conversation.id, seq=unread.read_up_to(tx, tx.sender, conversation.id))
 
 
-def _acked(tx: Transaction, delivery: Delivery) -> Delivery:
+def _ack_delivery(tx: Transaction, delivery: Delivery) -> Delivery:
     if delivery.state is DeliveryState.ACKED:
         return delivery
     if delivery.state is DeliveryState.PENDING and not delivery.wake:
-        delivery = _leased(tx, delivery)
+        delivery = _lease_delivery(tx, delivery)
     return record_ack(tx, delivery)
 
 
@@ -198,7 +200,7 @@ def record_ack(tx: Transaction, delivery: Delivery) -> Delivery:
     endpoint = routes.endpoint_of(tx, session_id)
     taken = ack(
         delivery,
-        _holder(tx),
+        _get_holder(tx),
         tx.now,
         session_id=session_id,
         endpoint_id=endpoint.id if endpoint else None,
@@ -212,7 +214,7 @@ def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
     takes_part = conversations.membership(tx, conversation.id) is not None
     if not takes_part and conversation != unread.broadcast_for(tx, tx.sender):
         conversations.may_read(tx, conversation)
-        problem = "only who takes part in a conversation has a place in it"
+        problem = "only members of a conversation can mark it as read"
         raise Refused(BadRequest(problem=problem, field="conversationId"))
     message = posts.newest_message(tx, conversation.id)
     if request.message_id is not None:
@@ -231,16 +233,16 @@ def _take_mail(tx: Transaction, conversation_id: str, seq: int) -> None:
         message, delivery = one.message, one.delivery
         there = message is not None and message.conversation_id == conversation_id and message.seq <= seq
         if there and delivery is not None and delivery.flight_id is None:
-            _acked(tx, delivery)
+            _ack_delivery(tx, delivery)
 
 
 def give_back(tx: Transaction, request: NackInbox) -> Settled:
     """Give deliveries back, to be retried later or finally returned to their sender."""
 
-    def again(tx: Transaction, delivery: Delivery) -> Delivery:
+    def reject(tx: Transaction, delivery: Delivery) -> Delivery:
         after = nack(
             delivery,
-            _holder(tx),
+            _get_holder(tx),
             tx.now,
             problem=request.problem,
             retry_after=request.retry_after,
@@ -248,27 +250,27 @@ def give_back(tx: Transaction, request: NackInbox) -> Settled:
         )
         return flight_state.record_delivery(tx, delivery, after, DeliveryMove.NACK)
 
-    return _each(tx, request.delivery_ids, again)
+    return _change_each(tx, request.delivery_ids, reject)
 
 
 def hold_longer(tx: Transaction, request: RenewInbox) -> Settled:
     """Renew the leases of deliveries."""
     seconds = tx.rules.periods.lease
 
-    def longer(tx: Transaction, delivery: Delivery) -> Delivery:
-        after = renew(delivery, _holder(tx), tx.now, seconds=seconds)
+    def extend(tx: Transaction, delivery: Delivery) -> Delivery:
+        after = renew(delivery, _get_holder(tx), tx.now, seconds=seconds)
         return flight_state.record_delivery(tx, delivery, after, DeliveryMove.RENEW)
 
-    return _each(tx, request.delivery_ids, longer)
+    return _change_each(tx, request.delivery_ids, extend)
 
 
-def _each(
+def _change_each(
     tx: Transaction, idents: tuple[str, ...], change: Callable[[Transaction, Delivery], Delivery]
 ) -> Settled:
-    return Settled(items=tuple(change(tx, _mine(tx, ident)) for ident in dict.fromkeys(idents)))
+    return Settled(items=tuple(change(tx, _get_own(tx, ident)) for ident in dict.fromkeys(idents)))
 
 
-def _mine(tx: Transaction, ident: str) -> Delivery:
+def _get_own(tx: Transaction, ident: str) -> Delivery:
     delivery = tx.need(Delivery, "delivery", ident)
     if delivery.target != tx.sender:
         needs = ("the token of its target",)
@@ -276,7 +278,7 @@ def _mine(tx: Transaction, ident: str) -> Delivery:
     return delivery
 
 
-def answers_to(tx: Transaction, flight_id: str) -> tuple[str, ...]:
+def find_answers(tx: Transaction, flight_id: str) -> tuple[str, ...]:
     """Return the ids of the caller's unread deliveries that report a flight's end."""
     flight = tx.need(Flight, "flight", flight_id)
     ask = tx.get(Ask, flight.ask_id)

@@ -20,14 +20,14 @@ from scout.model.flight import Flight
 from scout.model.problems.request import NotOwner
 from scout.model.question import Question, QuestionState
 from scout.model.session import Session
-from scout.model.usage import Usage, UsageDay, UsageLedger, checked_usage
+from scout.model.usage import Usage, UsageDay, UsageLedger, check_usage
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed
-from scout.policy.usage import accounts
+from scout.policy.usage import build_accounts
 from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import FlightView
 from scout.protocol.insight import Brief, GroupBy, ReportUsage, ShowBrief, ShowUsage, Spent, UsageReport
-from scout.store.derived import days_since
+from scout.store.derived import read_days
 from scout.store.ledger import LAST
 
 _LISTED = 20
@@ -63,27 +63,27 @@ def build_brief(tx: Transaction, request: ShowBrief) -> Brief:
     asked = many(Flight, "flights_open_for", agent=me, **page)
     needs = many(Attention, "attention_by_open", agent=me, **page)
     unread = count_unread(tx, me)
-    awaited = _awaiting_me(tx, me)
+    awaited = _find_awaiting(tx, me)
     waiting = [one.requester_id for one in (*flights, *work)] + [one.asker_id for one in questions]
     waiting += [one.target for one in awaited]
     told = Brief(
-        me=agents.who_am_i(tx, WhoAmI()),
-        flights=tuple(_shortened(flight_view(tx, one)) for one in flights),
+        me=agents.show_identity(tx, WhoAmI()),
+        flights=tuple(_shorten_body(flight_view(tx, one)) for one in flights),
         questions=tuple(question_view(tx, one) for one in questions),
         work=tuple(work_view(tx, one) for one in work),
         answered=tuple(question_view(tx, one) for one in answered),
-        asked=tuple(_shortened(flight_view(tx, one)) for one in asked),
-        needs=tuple(attention.view_of(tx, one) for one in needs),
-        awaited=tuple(_shortened(flight_view(tx, one)) for one in awaited),
+        asked=tuple(_shorten_body(flight_view(tx, one)) for one in asked),
+        needs=tuple(attention.show_item(tx, one) for one in needs),
+        awaited=tuple(_shorten_body(flight_view(tx, one)) for one in awaited),
         waiting_for_me=tuple(tx.address(one) for one in dict.fromkeys(waiting) if one != me),
         unread=unread,
         next=(),
         paused=tx.services.paused,
     )
-    return replace(told, next=tuple(islice(_steps(told, me), _STEPS)))
+    return replace(told, next=tuple(islice(_list_steps(told, me), _STEPS)))
 
 
-def _awaiting_me(tx: Transaction, me: str) -> list[Flight]:
+def _find_awaiting(tx: Transaction, me: str) -> list[Flight]:
     """Return open flights of others that wait for the caller's next move."""
     opened = tx.ledger.many(Flight, "flights_due", now=_EVER, limit=_COUNTED)
     mine = [
@@ -92,11 +92,11 @@ def _awaiting_me(tx: Transaction, me: str) -> list[Flight]:
     return mine[:_LISTED]
 
 
-def _shortened(view: FlightView) -> FlightView:
+def _shorten_body(view: FlightView) -> FlightView:
     return view if len(view.body) <= _BODY else replace(view, body=f"{view.body[:_BODY]}…")
 
 
-def _steps(told: Brief, me: str) -> Iterator[Remedy]:
+def _list_steps(told: Brief, me: str) -> Iterator[Remedy]:
     """Yield the next steps, longest waiting first; the lists come newest first."""
     for flight in reversed(told.flights):
         if flight.next_move_owner_id in (None, me):
@@ -148,7 +148,7 @@ def report_usage(tx: Transaction, request: ReportUsage) -> Usage:
         counters=request.counters,
         created_at=tx.now,
     )
-    return budget.record_usage(tx, checked_usage(usage))
+    return budget.record_usage(tx, check_usage(usage))
 
 
 def _check_own(tx: Transaction, noun: str, ident: str, owner: str) -> None:
@@ -162,9 +162,9 @@ def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
     if not 1 <= request.days <= _MOST_DAYS:
         raise Refused(BadRequest(problem=f"days are 1 to {_MOST_DAYS}", field="days"))
     agent = agents.find(tx, request.agent, Deed.READ) if request.agent else None
-    since = _midnight(tx.now).plus(-_DAY * (request.days - 1))
-    wanted, today = _wanted(tx, agent), _date(tx.now)
-    found = days_since(tx.ledger.connection, _date(since))
+    since = _floor_to_day(tx.now).plus(-_DAY * (request.days - 1))
+    wanted, today = _build_filter(tx, agent), _format_date(tx.now)
+    found = read_days(tx.ledger.connection, _format_date(since))
     days = [one for one in found if one.day <= today and wanted(one.agent_id)]
     daily = request.by is GroupBy.DAY
     return UsageReport(
@@ -172,20 +172,20 @@ def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
         until=tx.now,
         by=request.by,
         agent=tx.address(agent.id) if agent else None,
-        totals={str(ledger): account for ledger, account in accounts(days).items()},
-        trend=_by_day(days, since, request.days) if daily else _by(tx, days, request.by),
+        totals={str(ledger): account for ledger, account in build_accounts(days).items()},
+        trend=_group_by_day(days, since, request.days) if daily else _group_by(tx, days, request.by),
     )
 
 
-def _midnight(now: Time) -> Time:
+def _floor_to_day(now: Time) -> Time:
     return Time(now - now % (_DAY * 1_000_000))
 
 
-def _date(moment: Time) -> str:
+def _format_date(moment: Time) -> str:
     return str(moment)[:10]
 
 
-def _wanted(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
+def _build_filter(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
     """Return a filter by agent: the requested one, or every agent that the caller may read."""
     if agent is not None:
         return lambda agent_id: agent_id == agent.id
@@ -198,35 +198,37 @@ def _wanted(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
     return may_read
 
 
-def _by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, ...]:
+def _group_by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, ...]:
     """Return the usage of every day, including days without usage."""
-    found: dict[str, list[UsageDay]] = {_date(since.plus(_DAY * number)): [] for number in range(count)}
+    found: dict[str, list[UsageDay]] = {
+        _format_date(since.plus(_DAY * number)): [] for number in range(count)
+    }
     for one in days:
         found[one.day].append(one)
-    return tuple(_spent(key, listed) for key, listed in found.items())
+    return tuple(_build_spent(key, listed) for key, listed in found.items())
 
 
-def _by(tx: Transaction, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
+def _group_by(tx: Transaction, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
     """Return usage by group, largest first."""
     found: dict[str, list[UsageDay]] = {}
     for one in days:
-        found.setdefault(_key(tx, one, by), []).append(one)
-    spent = [_spent(key, listed) for key, listed in found.items()]
-    return tuple(sorted(spent, key=lambda one: (-_execution(one), one.key)))
+        found.setdefault(_get_group_key(tx, one, by), []).append(one)
+    spent = [_build_spent(key, listed) for key, listed in found.items()]
+    return tuple(sorted(spent, key=lambda one: (-_get_execution_tokens(one), one.key)))
 
 
-def _key(tx: Transaction, day: UsageDay, by: GroupBy) -> str:
+def _get_group_key(tx: Transaction, day: UsageDay, by: GroupBy) -> str:
     if by is GroupBy.AGENT:
         return tx.address(day.agent_id)
     return (day.harness if by is GroupBy.HARNESS else day.model) or "-"
 
 
-def _execution(spent: Spent) -> int:
+def _get_execution_tokens(spent: Spent) -> int:
     return spent.harness_execution.totals.total_tokens
 
 
-def _spent(key: str, days: Iterable[UsageDay]) -> Spent:
-    both = accounts(days)
+def _build_spent(key: str, days: Iterable[UsageDay]) -> Spent:
+    both = build_accounts(days)
     return Spent(
         key=key,
         protocol_overhead=both[UsageLedger.PROTOCOL_OVERHEAD],

@@ -18,9 +18,9 @@ from scout.model.events.presence import SessionUpdated
 from scout.model.flight import CompletedBy, Flight, FlightMove, FlightState, wait_flight
 from scout.model.session import LiveTurn, Session, note_turn
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.policy.host_text import Mail, reminder_text, sent_line
-from scout.policy.live_turn import TurnStep, step_after_turn
-from scout.protocol.operations import command_line
+from scout.policy.host_text import Mail, build_reminder, build_sent_line
+from scout.policy.live_turn import TurnStep, choose_step
+from scout.protocol.operations import build_command_line
 from scout.store.ledger import LAST
 
 _MANY = 200
@@ -33,25 +33,25 @@ class Ended(NamedTuple):
     notice: str = ""
 
 
-def begin(tx: Transaction, session: Session, taken: Sequence[Delivery]) -> None:
+def begin_turn(tx: Transaction, session: Session, taken: Sequence[Delivery]) -> None:
     """Record which ask a turn is for; a prompt without an ask is the person's own."""
     flight_id = next((one.flight_id for one in taken if one.flight_id), None)
     known = session.live_turn or LiveTurn()
     keep_turn(tx, session, replace(known, alone_for=flight_id))
 
 
-def end(tx: Transaction, session: Session, text: str) -> Ended:
+def end_turn(tx: Transaction, session: Session, text: str) -> Ended:
     """End a turn: complete each unanswered flight, remind the agent of it, or make it wait for the person."""
     known, text = session.live_turn or LiveTurn(), make_storable(text)
-    steps = [(one, step_after_turn(known, one.id, text)) for one in _running(tx, session)]
+    steps = [(one, choose_step(known, one.id, text)) for one in _find_running(tx, session)]
     sent = [_hand_over(tx, one, text) for one, step in steps if step is TurnStep.REPLY]
     for flight in (one for one, step in steps if step is TurnStep.WAIT):
         _wait_for_user(tx, session, flight)
     owed = [one for one, step in steps if step is TurnStep.REMIND]
     keep_turn(tx, session, LiveTurn(reminded=tuple(one.id for one in owed), told=known.told))
-    mails = [_mail(tx, one) for one in owed]
-    context = reminder_text(mails, session.harness) if mails else ""
-    return Ended(context=context, notice=sent_line(sent))
+    mails = [_build_mail(tx, one) for one in owed]
+    context = build_reminder(mails, session.harness) if mails else ""
+    return Ended(context=context, notice=build_sent_line(sent))
 
 
 def keep_turn(tx: Transaction, session: Session, known: LiveTurn) -> None:
@@ -60,7 +60,7 @@ def keep_turn(tx: Transaction, session: Session, known: LiveTurn) -> None:
         tx.record(SessionUpdated, note_turn(session, known, tx.now), move="turn")
 
 
-def _running(tx: Transaction, session: Session) -> list[Flight]:
+def _find_running(tx: Transaction, session: Session) -> list[Flight]:
     """Return the session's running flights, oldest first."""
     found = tx.ledger.many(Flight, "flights_open_to", agent=session.agent_id, before=LAST, limit=_MANY)
     mine = [one for one in found if one.session_id == session.id and one.state is FlightState.RUNNING]
@@ -71,20 +71,20 @@ def _hand_over(tx: Transaction, flight: Flight, text: str) -> str:
     """Complete a flight with the turn's last text; return the recipient's name."""
     ask = tx.need(Ask, "ask", flight.ask_id)
     flight_state.complete_with_answer(tx, flight, text, CompletedBy.FINAL_TEXT)
-    return sender_of(tx, ask.reply_to or ask.sender)
+    return describe_sender(tx, ask.reply_to or ask.sender)
 
 
-def sender_of(tx: Transaction, agent_id: str) -> str:
+def describe_sender(tx: Transaction, agent_id: str) -> str:
     """Return the sender's name as shown to a session: its address, or "you" for the operator."""
     return "you" if agent_id == tx.services.operator_agent else tx.address(agent_id)
 
 
 def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
     """Make the flight wait for the person at the session, because a reminder brought no answer."""
-    person, ask = tx.services.operator_agent, _mail(tx, flight)
+    person, ask = tx.services.operator_agent, _build_mail(tx, flight)
     who = "You wait" if ask.by_user else f"{ask.sender} waits"
     title = f"{who} for an answer of the {session.harness} session in {session.cwd}: {ask.body}"
-    cancel = command_line(Remedy(operation="flight.cancel", parameters={"flightId": flight.id}))
+    cancel = build_command_line(Remedy(operation="flight.cancel", parameters={"flightId": flight.id}))
     reason = f"its {session.harness} session ended a turn without an answer"
     on = WaitingOn(kind=WaitingKind.OPERATOR, ref=session.id)
     waiting = wait_flight(flight, on, tx.now, next_move_owner_id=person, reason=reason)
@@ -102,7 +102,7 @@ def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
     )
 
 
-def _mail(tx: Transaction, flight: Flight) -> Mail:
+def _build_mail(tx: Transaction, flight: Flight) -> Mail:
     ask = tx.need(Ask, "ask", flight.ask_id)
     message = tx.need(Message, "message", ask.message_id)
     return Mail(

@@ -15,8 +15,8 @@ from scout.broker.transaction.paging import before, cursor, page, size
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
-from scout.model.conversation import Conversation, Member, Message, broadcast_id
-from scout.model.events.envelope import Event, concerns
+from scout.model.conversation import Conversation, Member, Message, derive_broadcast_id
+from scout.model.events.envelope import Event, list_concerned
 from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
 from scout.model.node import Node
@@ -39,7 +39,7 @@ from scout.protocol.overview import (
 from scout.protocol.request import Page
 from scout.protocol.talk import Hit, Search
 from scout.store.ledger import LAST, Ledger
-from scout.store.search import SearchHit, places_of
+from scout.store.search import SearchHit, list_places
 from scout.store.search import search as find_words
 
 OpenLedger = Callable[[], Ledger]
@@ -51,7 +51,7 @@ _STRETCH = 500
 _SEARCHED = 10_000  # events scanned for one page of a filtered log
 
 
-def status(tx: Transaction, request: ShowStatus) -> Status:
+def show_status(tx: Transaction, request: ShowStatus) -> Status:
     """Return the daemon's status."""
     return replace(tx.services.status, paused=tx.services.paused)
 
@@ -63,12 +63,12 @@ def reload_settings(tx: Transaction, request: ReloadSettings) -> SettingsReloade
     return SettingsReloaded(changed=fresh.changed, needs_restart=fresh.needs_restart)
 
 
-def now(tx: Transaction, request: ShowNow) -> Now:
+def show_now(tx: Transaction, request: ShowNow) -> Now:
     """Return a summary since the caller's last check."""
     ledger, me = tx.ledger, tx.actor.agent_id or ""
-    user = attention.inbox_of(tx)
-    since = request.since or _last_look(tx, me)
-    needs = attention.in_turn(tx, user, limit=_SHOWN).items if user else ()
+    user = attention.find_inbox_user(tx)
+    since = request.since or _get_last_look(tx, me)
+    needs = attention.list_in_turn(tx, user, limit=_SHOWN).items if user else ()
     if tx.is_operator:
         opened = ledger.many(Flight, "flights_due", now=1 << 62, limit=_SHOWN)
     else:
@@ -80,8 +80,8 @@ def now(tx: Transaction, request: ShowNow) -> Now:
     return Now(
         at=tx.now,
         since=since,
-        needs_me=tuple(attention.view_of(tx, one) for one in needs),
-        needs_by_agent=attention.needs_of(tx, user) if user else (),
+        needs_me=tuple(attention.show_item(tx, one) for one in needs),
+        needs_by_agent=attention.list_needs(tx, user) if user else (),
         unread=count_unread(tx, me),
         open=tuple(flight_view(tx, one) for one in opened),
         finished=tuple(flight_view(tx, one) for one in finished),
@@ -92,8 +92,8 @@ def now(tx: Transaction, request: ShowNow) -> Now:
     )
 
 
-def _last_look(tx: Transaction, me: str) -> Time | None:
-    looked_at = tx.ledger.last_look(me)
+def _get_last_look(tx: Transaction, me: str) -> Time | None:
+    looked_at = tx.ledger.read_last_look(me)
     return Time(looked_at) if looked_at is not None else None
 
 
@@ -115,31 +115,33 @@ def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
 # -- the log -----------------------------------------------------------------------------------------
 
 
-def event_filter(tx: Transaction, request: Watch | ReadLog, look: OpenLedger) -> Callable[[Event], bool]:
+def build_event_filter(
+    tx: Transaction, request: Watch | ReadLog, look: OpenLedger
+) -> Callable[[Event], bool]:
     """Return a predicate: an event matches the request and is readable; `look` opens the ledger."""
-    agent_id = _agent_id(tx, request)
+    agent_id = _find_agent_id(tx, request)
     reached = filter_for_agent(tx, agent_id, look) if agent_id else None
-    ids = {one for one in (_conversation_id(tx, request), request.work) if one}
+    ids = {one for one in (_find_conversation_id(tx, request), request.work) if one}
     family = request.family or ""
     subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
-    may_read = readable(tx, look)
-    inside = _inside(subtree, look) if subtree else None
+    may_read = build_read_filter(tx, look)
+    inside = _build_subtree_filter(subtree, look) if subtree else None
 
     def wanted(event: Event) -> bool:
         if family and not str(event.__struct_config__.tag).startswith(family):
             return False
-        about = concerns(event)
+        about = list_concerned(event)
         mine = reached is None or agent_id in about or reached(event)
         return mine and ids <= about and (inside is None or inside(about)) and may_read(event, about)
 
     return wanted
 
 
-def _agent_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
+def _find_agent_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
     return tx.resolve(request.agent).agent.id if request.agent else None
 
 
-def _conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
+def _find_conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
     if not request.conversation:
         return None
     if request.conversation.startswith("cnv_"):
@@ -148,7 +150,7 @@ def _conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
     return conversations.channel_named(tx, request.conversation).id
 
 
-def _inside(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], bool]:
+def _build_subtree_filter(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], bool]:
     """Return a predicate: an event concerns an agent in the subtree; lookups are cached."""
     known: dict[str, bool] = {}
 
@@ -161,7 +163,7 @@ def _inside(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], 
     return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
 
 
-def readable(tx: Transaction, look: OpenLedger) -> Readable:
+def build_read_filter(tx: Transaction, look: OpenLedger) -> Readable:
     """Return a predicate: the operator reads all; an agent reads about itself, its subtree and conversations.
 
     Attention items and messages of descendants stay private.
@@ -169,8 +171,8 @@ def readable(tx: Transaction, look: OpenLedger) -> Readable:
     if tx.is_operator:
         return lambda event, about: True
     actor, me, path = tx.actor, tx.actor.agent_id or "", tx.caller.path
-    to_all = broadcast_id(tx.actor.user) if tx.actor.user else None
-    inside = _inside(path, look) if path is not None else None
+    to_all = derive_broadcast_id(tx.actor.user) if tx.actor.user else None
+    inside = _build_subtree_filter(path, look) if path is not None else None
 
     def may_read(event: Event, about: frozenset[str]) -> bool:
         if isinstance(event, AttentionEvent):
@@ -188,17 +190,17 @@ def readable(tx: Transaction, look: OpenLedger) -> Readable:
     return may_read
 
 
-def log(tx: Transaction, request: ReadLog) -> Page[Event]:
+def read_log(tx: Transaction, request: ReadLog) -> Page[Event]:
     """Return the events that the caller may read, oldest first."""
     wanted = size(request.limit, tx.rules.limits)
-    filtered = event_filter(tx, request, lambda: tx.ledger)
-    agent_id = _agent_id(tx, request)
+    filtered = build_event_filter(tx, request, lambda: tx.ledger)
+    agent_id = _find_agent_id(tx, request)
     if request.newest:
-        return Page(items=_last_of_log(tx, agent_id, filtered, wanted))
-    after = _number(request.after)
+        return Page(items=_read_last_events(tx, agent_id, filtered, wanted))
+    after = _check_number(request.after)
     found: list[Event] = []
     seen = 0
-    for event in _facts(tx, agent_id, after):
+    for event in _read_events(tx, agent_id, after):
         seen, after = seen + 1, event.seq
         if filtered(event):
             found.append(event)
@@ -209,29 +211,29 @@ def log(tx: Transaction, request: ReadLog) -> Page[Event]:
     return Page(items=tuple(found), next=str(after) if more else None)
 
 
-def _facts(tx: Transaction, agent_id: str | None, after: int) -> Iterable[Event]:
+def _read_events(tx: Transaction, agent_id: str | None, after: int) -> Iterable[Event]:
     """Return the events scanned for one page: all, or those about one agent."""
     if agent_id is None:
         return tx.ledger.facts("events_after", after=after, limit=_SEARCHED)
-    return events_about_after(tx, agent_id, after, _STRETCH)
+    return read_events_about_after(tx, agent_id, after, _STRETCH)
 
 
-def _number(after: int) -> int:
+def _check_number(after: int) -> int:
     if not 0 <= after <= _NEWEST:
-        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
+        raise Refused(BadRequest(problem="log numbers start at 1", field="after"))
     return after
 
 
-def _last_of_log(
+def _read_last_events(
     tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
 ) -> tuple[Event, ...]:
     """Return the newest matching events, oldest first; the log is scanned backwards."""
-    back = _backwards(tx) if agent_id is None else events_about_before(tx, agent_id, _NEWEST)
+    back = _read_backwards(tx) if agent_id is None else read_events_about_before(tx, agent_id, _NEWEST)
     newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
     return tuple(reversed(newest))
 
 
-def _backwards(tx: Transaction) -> Iterator[Event]:
+def _read_backwards(tx: Transaction) -> Iterator[Event]:
     """Yield the log from its end, read in chunks."""
     end = tx.ledger.last_seq()
     while end > 0:
@@ -242,32 +244,32 @@ def _backwards(tx: Transaction) -> Iterator[Event]:
 
 def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
     """Return the events about an agent, oldest first: messages, deliveries, flights, sessions, errors."""
-    agent, after = agents.find(tx, request.address, Deed.READ), _number(request.after)
+    agent, after = agents.find(tx, request.address, Deed.READ), _check_number(request.after)
     wanted = size(request.limit, tx.rules.limits)
-    found = events_about_after(tx, agent.id, after, wanted + 1)
+    found = read_events_about_after(tx, agent.id, after, wanted + 1)
     looked_at = found[:wanted]
-    may_read = readable(tx, lambda: tx.ledger)
-    shown = tuple(one for one in looked_at if _shows(may_read, one))
+    may_read = build_read_filter(tx, lambda: tx.ledger)
+    shown = tuple(one for one in looked_at if _may_show(may_read, one))
     return Page(items=shown, next=str(looked_at[-1].seq) if len(found) > wanted else None)
 
 
-def _shows(may_read: Readable, event: Event) -> bool:
+def _may_show(may_read: Readable, event: Event) -> bool:
     """Whether an event of a readable agent is not private to others."""
     private = isinstance(event, AttentionEvent | MessagePosted)
-    return not private or may_read(event, concerns(event))
+    return not private or may_read(event, list_concerned(event))
 
 
 def search(tx: Transaction, request: Search) -> Page[Hit]:
     """Search messages and work items that the caller may read, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     connection = tx.ledger.connection
-    places = None if tx.is_operator else places_of(connection, tx.sender)
+    places = None if tx.is_operator else list_places(connection, tx.sender)
     found = find_words(connection, request.query, places, cursor(request.cursor), wanted + 1)
     listed = page(found, wanted, lambda one: one.cursor)
-    return Page(items=tuple(_hit(one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(_build_hit(one) for one in listed.items), next=listed.next)
 
 
-def _hit(found: SearchHit) -> Hit:
+def _build_hit(found: SearchHit) -> Hit:
     return Hit(
         noun=found.noun,
         id=found.id,
@@ -281,19 +283,19 @@ def _hit(found: SearchHit) -> Hit:
 # -- events about one agent --------------------------------------------------------------------------
 
 
-def events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -> list[Event]:
+def read_events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -> list[Event]:
     """Return the next events about an agent, oldest first."""
     named = tx.ledger.facts("concerning", agent=agent_id, after=after, limit=limit)
-    said = _messages_to_many(tx, agent_id, "followed_next", "messages_after", limit, after=after)
+    said = _read_group_messages(tx, agent_id, "followed_next", "messages_after", limit, after=after)
     found = {event.seq: event for event in (*named, *said)}
     return [found[seq] for seq in sorted(found)[:limit]]
 
 
-def events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator[Event]:
+def read_events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator[Event]:
     """Yield all events about an agent before a sequence number, newest first, read lazily."""
     while True:
         named = tx.ledger.facts("concerning_back", agent=agent_id, before=before, limit=_STRETCH)
-        said = _messages_to_many(tx, agent_id, "followed_back", "messages_before", _STRETCH, before=before)
+        said = _read_group_messages(tx, agent_id, "followed_back", "messages_before", _STRETCH, before=before)
         found = {event.seq: event for event in (*named, *said)}
         stretch = sorted(found, reverse=True)[:_STRETCH]
         yield from (found[seq] for seq in stretch)
@@ -302,11 +304,11 @@ def events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator
         before = stretch[-1]
 
 
-def _messages_to_many(
+def _read_group_messages(
     tx: Transaction, agent_id: str, places: str, messages: str, limit: int, **bound: int
 ) -> list[Event]:
     """Return group messages to an agent, from at most `limit` conversations and the broadcasts."""
-    since = _entered_at(tx, agent_id)
+    since = _find_entry(tx, agent_id)
     heads = [(row[0], row[-1]) for row in tx.ledger.rows(places, agent=agent_id, **bound)]
     begun = sorted((one for one in heads if one[1] is not None), key=lambda one: one[1])
     chosen = [ident for ident, _ in (begun if "after" in bound else begun[::-1])[:limit]]
@@ -320,7 +322,7 @@ def _messages_to_many(
     return [event for one in found[:limit] for event in tx.ledger.facts("event_numbered", seq=one.seq)]
 
 
-def _entered_at(tx: Transaction, agent_id: str) -> int:
+def _find_entry(tx: Transaction, agent_id: str) -> int:
     """Return the sequence number of the agent's first event; later broadcasts reach it."""
     return int(tx.ledger.value("first_fact_of", ref=str(Ref.to(agent_id))) or 0)
 
@@ -328,8 +330,8 @@ def _entered_at(tx: Transaction, agent_id: str) -> int:
 def filter_for_agent(tx: Transaction, agent_id: str, look: Callable[[], Ledger]) -> Callable[[Event], bool]:
     """Return a predicate: the event is a group message that reaches the agent."""
     agent = tx.agent(agent_id)
-    to_all = broadcast_id(agent.owner) if agent is not None and agent.owner else None
-    since = _entered_at(tx, agent_id)
+    to_all = derive_broadcast_id(agent.owner) if agent is not None and agent.owner else None
+    since = _find_entry(tx, agent_id)
 
     def is_said_to(event: Event) -> bool:
         if not isinstance(event, MessagePosted):

@@ -13,7 +13,7 @@ from scout.model.conversation import Conversation, MessageKind, check_body
 from scout.model.events.asks import FLIGHT_EVENTS
 from scout.model.events.talk import QUESTION_EVENTS, QuestionCreated, QuestionEvent
 from scout.model.flight import Flight, FlightMove, wait_flight
-from scout.model.question import Question, QuestionMove, SpawnWork, new_question, reopen_question
+from scout.model.question import Question, QuestionMove, SpawnWork, create_question, reopen_question
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem
 from scout.policy.permit import Deed
@@ -37,45 +37,45 @@ def create(tx: Transaction, request: CreateQuestion) -> QuestionView:
     """Ask a question: the responder gets the next move and is notified; a named flight waits for it."""
     asked_in = tx.get(Flight, request.to) if request.to.startswith("flt_") else None
     body = check_body(request.body)
-    responder = _responder(tx, asked_in.requester_id if asked_in else request.to)
-    flight = _waiting_flight(tx, request, asked_in)
+    responder = _find_responder(tx, asked_in.requester_id if asked_in else request.to)
+    flight = _find_waiting_flight(tx, request, asked_in)
     about = tx.need(WorkItem, "work item", request.work_item_id) if request.work_item_id else None
     if about is not None:
         require_reader(tx, about.owner_id, about.requester_id, about.next_move_owner_id)
-    question = new_question(
+    question = create_question(
         tx.mint("qst"),
         body,
         tx.now,
         asker_id=tx.sender,
         responder_id=responder.id,
         options=request.options,
-        conversation_id=_conversation(tx, request, responder),
+        conversation_id=_find_conversation(tx, request, responder),
         flight_id=flight.id if flight else None,
         work_item_id=about.id if about else None,
     )
-    told = _asked(tx, QuestionCreated, question, _text(question), move="create")
+    told = _record_and_ask(tx, QuestionCreated, question, _build_text(question), move="create")
     if flight is not None:
-        _wait(tx, flight, told.record)
-    return _shown(tx, told)
+        _wait_for_answer(tx, flight, told.record)
+    return _show(tx, told)
 
 
-def _waiting_flight(tx: Transaction, request: CreateQuestion, asked_in: Flight | None) -> Flight | None:
+def _find_waiting_flight(tx: Transaction, request: CreateQuestion, asked_in: Flight | None) -> Flight | None:
     """Return the flight that waits for the answer: the named one, else the caller's own flight in `to`."""
     own = asked_in.id if asked_in and asked_in.target == tx.sender else None
     named = request.flight_id or own
-    return flights.flight_in_hand(tx, named) if named else None
+    return flights.take_flight(tx, named) if named else None
 
 
-def _responder(tx: Transaction, address: str) -> Agent:
+def _find_responder(tx: Transaction, address: str) -> Agent:
     """Return the agent that must answer."""
     agent = tx.resolve(address).agent
     tx.permit(Deed.ADDRESS, subject_of(agent))
     if agent.id == tx.sender:
-        raise Refused(BadRequest(problem="a question is for somebody else than who asks it", field="to"))
+        raise Refused(BadRequest(problem="you cannot ask yourself a question", field="to"))
     return agent
 
 
-def _conversation(tx: Transaction, request: CreateQuestion, responder: Agent) -> str | None:
+def _find_conversation(tx: Transaction, request: CreateQuestion, responder: Agent) -> str | None:
     """Return the named conversation, if any; asker and responder become its members."""
     if request.conversation_id is None:
         return None
@@ -86,13 +86,13 @@ def _conversation(tx: Transaction, request: CreateQuestion, responder: Agent) ->
     return conversation.id
 
 
-def _text(question: Question) -> str:
+def _build_text(question: Question) -> str:
     """Return the text for the responder: the question and its answer options."""
     options = "".join(f"\n- {option}" for option in question.options)
     return f"{question.body}\n{options}" if options else question.body
 
 
-def _asked(
+def _record_and_ask(
     tx: Transaction, kind: type[QuestionEvent], question: Question, text: str, *, move: str, reason: str = ""
 ) -> Noticed[Question]:
     return notices.record_and_wake(
@@ -107,7 +107,7 @@ def _asked(
     )
 
 
-def _wait(tx: Transaction, flight: Flight, question: Question) -> None:
+def _wait_for_answer(tx: Transaction, flight: Flight, question: Question) -> None:
     on, step = WaitingOn(kind=WaitingKind.QUESTION, ref=question.id), FlightMove.WAIT
     asks = f"asks {tx.address(question.responder_id)}: {question.body.strip().splitlines()[0][:_LINE]}"
     waiting = wait_flight(flight, on, tx.now, next_move_owner_id=question.responder_id, reason=asks)
@@ -143,7 +143,7 @@ def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView
 # -- moves -------------------------------------------------------------------------------------------
 
 
-def _found(tx: Transaction, ident: str, *, by_asker: bool = False) -> Question:
+def _get_question(tx: Transaction, ident: str, *, by_asker: bool = False) -> Question:
     """Return the question if the caller is its responder, or with `by_asker` its asker."""
     question = tx.need(Question, "question", ident)
     require_owner(tx, "question", ident, question.asker_id if by_asker else question.responder_id)
@@ -152,38 +152,40 @@ def _found(tx: Transaction, ident: str, *, by_asker: bool = False) -> Question:
 
 def answer(tx: Transaction, request: AnswerQuestion) -> QuestionView:
     """Answer a question; the answer may create a work item."""
-    question = _found(tx, request.question_id)
+    question = _get_question(tx, request.question_id)
     spawn = None
     if request.spawn_work is not None:
         owner = tx.resolve(request.spawn_work.owner_id).agent
         tx.permit(Deed.ADDRESS, subject_of(owner))
         spawn = SpawnWork(title=request.spawn_work.title, owner_id=owner.id)
-    return _shown(tx, answers.answer(tx, question, request.answer, seen=request.revision, spawn=spawn))
+    return _show(tx, answers.answer(tx, question, request.answer, seen=request.revision, spawn=spawn))
 
 
 def decline(tx: Transaction, request: DeclineQuestion) -> QuestionView:
     """Decline a question, with a reason."""
-    question = _found(tx, request.question_id)
-    return _shown(tx, answers.decline(tx, question, request.reason, seen=request.revision))
+    question = _get_question(tx, request.question_id)
+    return _show(tx, answers.decline(tx, question, request.reason, seen=request.revision))
 
 
 def close(tx: Transaction, request: CloseQuestion) -> QuestionView:
     """Close a question; asker only."""
-    question = _found(tx, request.question_id, by_asker=True)
-    return _shown(tx, answers.close(tx, question, request.reason, seen=request.revision))
+    question = _get_question(tx, request.question_id, by_asker=True)
+    return _show(tx, answers.close(tx, question, request.reason, seen=request.revision))
 
 
 def reopen(tx: Transaction, request: ReopenQuestion) -> QuestionView:
     """Ask a question again, of the same responder or another."""
-    question = _found(tx, request.question_id, by_asker=True)
-    responder = _responder(tx, request.to or question.responder_id)
+    question = _get_question(tx, request.question_id, by_asker=True)
+    responder = _find_responder(tx, request.to or question.responder_id)
     again = reopen_question(
         question, tx.now, seen=request.revision, responder_id=responder.id, reason=request.reason
     )
-    text = f"{request.reason}\n\n{_text(again)}" if request.reason else _text(again)
+    text = f"{request.reason}\n\n{_build_text(again)}" if request.reason else _build_text(again)
     step = QuestionMove.REOPEN
-    return _shown(tx, _asked(tx, QUESTION_EVENTS[step], again, text, move=step, reason=request.reason))
+    return _show(
+        tx, _record_and_ask(tx, QUESTION_EVENTS[step], again, text, move=step, reason=request.reason)
+    )
 
 
-def _shown(tx: Transaction, told: Noticed[Question]) -> QuestionView:
+def _show(tx: Transaction, told: Noticed[Question]) -> QuestionView:
     return question_view(tx, told.record, told.notes)

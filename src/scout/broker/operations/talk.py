@@ -34,7 +34,7 @@ from scout.model.conversation import (
     Message,
     Receipt,
     check_body,
-    dm_id,
+    derive_dm_id,
 )
 from scout.model.delivery import Delivery
 from scout.model.events.envelope import Metadata
@@ -42,7 +42,7 @@ from scout.model.events.talk import (
     AttachmentStored,
     MessagePosted,
     MessageRedacted,
-    message_of,
+    read_message,
 )
 from scout.model.problems.request import Forbidden, NotFound
 from scout.model.ref import Ref
@@ -78,21 +78,21 @@ def send(tx: Transaction, request: Send) -> Receipt:
     body = check_body(request.body)
     _check_one_place(request)
     card = request.to if request.to is not None and request.to.startswith("crd_") else None
-    targeting = _by_card(tx, card) if card else _targeting(tx, request)
+    targeting = _resolve_card(tx, card) if card else _choose_target(tx, request)
     target = targeting.target.agent if targeting.target else None
     if target is not None and card is None:
         tx.permit(Deed.ADDRESS, subject_of(target))
     _check_person_rate(tx, target)
-    conversation = _conversation(tx, request, target)
-    decision = _decision(tx, request, targeting, conversation)
-    metadata = _metadata(tx, request, targeting, decision, conversation)
+    conversation = _find_conversation(tx, request, target)
+    decision = _decide_wake(tx, request, targeting, conversation)
+    metadata = _build_metadata(tx, request, targeting, decision, conversation)
     message = posts.post(
         tx,
         conversation.id,
         body,
         kind=request.kind,
         follow_up=request.follow_up,
-        reply_to=_reply_to(tx, request.reply_to),
+        reply_to=_check_reply_to(tx, request.reply_to),
         attachments=attachments.find_attachments(tx, request.attachments),
         metadata=metadata,
     )
@@ -102,13 +102,13 @@ def send(tx: Transaction, request: Send) -> Receipt:
         conversation_id=conversation.id,
         message_id=message.id,
         deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
-        notes=(*notes, *_notes_of(tx, decision)),
+        notes=(*notes, *_build_notes(tx, decision)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
 
 
-def _notes_of(tx: Transaction, decision: WakeDecision) -> list[str]:
+def _build_notes(tx: Transaction, decision: WakeDecision) -> list[str]:
     """Explain why the recipient is not woken now, or why another agent is."""
     pause = tx.services.paused if decision.action is WakeAction.WAKE else None
     return [told for told in (wake.explain_decision(tx, decision), pause.words if pause else "") if told]
@@ -119,7 +119,7 @@ def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
     actor, limits = tx.actor, tx.rules.limits
     if target is None or actor.kind is not TokenKind.AGENT or not attention_items.is_person(target):
         return
-    most, place = limits.messages_to_person_per_minute, dm_id(tx.sender, target.id)
+    most, place = limits.messages_to_person_per_minute, derive_dm_id(tx.sender, target.id)
     back = tx.ledger.one(Message, "messages_back", conversation=place, some=most - 1)
     if back is None or tx.now.since(back.created_at) >= _MINUTE:
         return
@@ -129,7 +129,7 @@ def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
         check_person_rate(tx.address(tx.sender), mine[most - 1], limits, tx.now)
 
 
-def _reply_to(tx: Transaction, address: str | None) -> str | None:
+def _check_reply_to(tx: Transaction, address: str | None) -> str | None:
     """Return the agent that gets the replies; the sender must be allowed to address it."""
     if address is None:
         return None
@@ -145,14 +145,14 @@ def _check_one_place(request: Send) -> None:
         raise Refused(BadRequest(problem=problem, field="to"))
 
 
-def _by_card(tx: Transaction, card_id: str) -> Targeting:
+def _resolve_card(tx: Transaction, card_id: str) -> Targeting:
     """Resolve a card's target; its holder needs no permission to see the agent."""
     card, agent = access.use_card(tx, card_id)
-    wanted = access.session_of_card(tx, card) or agent.id
+    wanted = access.find_card_session(tx, card) or agent.id
     return Targeting(rule="card", target=resolve(wanted, tx.everybody, tx.caller, tx.now))
 
 
-def _targeting(tx: Transaction, request: Send) -> Targeting:
+def _choose_target(tx: Transaction, request: Send) -> Targeting:
     elsewhere = bool(request.channel or request.conversation_id or request.thread or request.broadcast)
     try:
         return decide_target(request.body, request.to, elsewhere, tx.resolve)
@@ -183,21 +183,21 @@ def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolutio
 # -- the conversation --------------------------------------------------------------------------------
 
 
-def _conversation(tx: Transaction, request: Send, target: Agent | None) -> Conversation:
+def _find_conversation(tx: Transaction, request: Send, target: Agent | None) -> Conversation:
     if request.channel is not None:
         return _join(tx, conversations.channel_named(tx, request.channel))
     if request.conversation_id is not None:
         found = tx.need(Conversation, "conversation", request.conversation_id)
-        return _with_target(tx, _join(tx, found), target)
+        return _check_target(tx, _join(tx, found), target)
     if request.thread is not None:
-        return _with_target(tx, _join(tx, conversations.thread_on(tx, request.thread)), target)
+        return _check_target(tx, _join(tx, conversations.thread_on(tx, request.thread)), target)
     if request.broadcast:
         return _join(tx, posts.broadcast_conversation(tx, tx.actor.user or tx.services.operator))
     assert target is not None  # a request without a conversation has a target, or was refused
     return posts.direct_conversation(tx, tx.sender, target.id)
 
 
-def _with_target(tx: Transaction, conversation: Conversation, target: Agent | None) -> Conversation:
+def _check_target(tx: Transaction, conversation: Conversation, target: Agent | None) -> Conversation:
     return conversations.check_recipients(tx, conversation, target) if target else conversation
 
 
@@ -217,12 +217,12 @@ def _join(tx: Transaction, conversation: Conversation) -> Conversation:
     if tx.sender not in members:
         subject = Subject(name=conversation.id, conversation_id=conversation.id, members=members)
         tx.permit(Deed.ADDRESS, subject)
-    for gone in _retired(tx, members):
+    for gone in _find_retired(tx, members):
         raise Refused(routes.retired_target(tx, gone))
     return conversation
 
 
-def _retired(tx: Transaction, members: Sequence[str]) -> list[Agent]:
+def _find_retired(tx: Transaction, members: Sequence[str]) -> list[Agent]:
     found = [tx.agent(one) for one in members if one != tx.sender]
     return [one for one in found if one is not None and one.lifecycle is Lifecycle.RETIRED]
 
@@ -230,35 +230,37 @@ def _retired(tx: Transaction, members: Sequence[str]) -> list[Agent]:
 # -- the wake decision -------------------------------------------------------------------------------
 
 
-def _decision(
+def _decide_wake(
     tx: Transaction, request: Send, targeting: Targeting, conversation: Conversation
 ) -> WakeDecision:
     target, leading = targeting.target, targeting.leading
-    party: tuple[Party, ...] = (_party(target),) if target and targeting.rule != "leading mention" else ()
+    party: tuple[Party, ...] = (
+        (_build_party(target),) if target and targeting.rule != "leading mention" else ()
+    )
     if target is None:
         party = tuple(Party(agent_id=one) for one in conversations.default_recipients(tx, conversation))
-    soft = [_soft(tx, text) for text in targeting.soft]
+    soft = [_resolve_soft_mention(tx, text) for text in targeting.soft]
     occasion = Occasion(
         cause=Cause.WAKE if request.wake else Cause.SEND,
         sender=Party(agent_id=tx.sender, session_id=tx.actor.session_id),
         kind=request.kind,
         follow_up=request.follow_up,
         targets=party,
-        leading=_party(leading) if leading else None,
+        leading=_build_party(leading) if leading else None,
         soft=tuple(one for one in soft if one),
         place=wake.wake_context(tx, conversation),
     )
     return wake.decide_who_is_woken(tx, occasion)
 
 
-def _party(found: Resolution) -> Party:
+def _build_party(found: Resolution) -> Party:
     endpoint = found.choice.endpoint
     named = found.form == "session" or found.text.startswith("ses_")
     exact = endpoint.session_id if endpoint is not None and named else None
     return Party(agent_id=found.agent.id, session_id=exact)
 
 
-def _soft(tx: Transaction, text: str) -> Party | None:
+def _resolve_soft_mention(tx: Transaction, text: str) -> Party | None:
     """Return the mentioned agent if the sender may address it."""
     try:
         agent = tx.resolve(text).agent
@@ -267,7 +269,7 @@ def _soft(tx: Transaction, text: str) -> Party | None:
     return Party(agent_id=agent.id) if tx.allows(Deed.ADDRESS, subject_of(agent)) else None
 
 
-def _metadata(
+def _build_metadata(
     tx: Transaction, request: Send, targeting: Targeting, decision: WakeDecision, conversation: Conversation
 ) -> Metadata:
     target = targeting.target
@@ -298,7 +300,7 @@ def _route(
 ) -> list[Delivery]:
     """Deliver to the holder of the next move; a direct message always reaches its partner."""
     holder = decision.holder
-    reached = holder.agent_id if holder else _partner(tx, conversation, target)
+    reached = holder.agent_id if holder else _find_partner(tx, conversation, target)
     if reached is None:
         return []
     delivery = wake.deliver_message(tx, message, reached, decision, metadata, delegates=True)
@@ -310,8 +312,8 @@ def _route(
     return [delivery, also]
 
 
-def _partner(tx: Transaction, conversation: Conversation, target: Agent | None) -> str | None:
-    """Return the recipient of a message that wakes nobody; never the sender."""
+def _find_partner(tx: Transaction, conversation: Conversation, target: Agent | None) -> str | None:
+    """Return the recipient of a message that wakes no agent; never the sender."""
     if target is not None:
         return target.id if target.id != tx.sender else None
     return next(iter(conversations.default_recipients(tx, conversation)), None)
@@ -363,17 +365,17 @@ def get_blob(tx: Transaction, request: GetBlob) -> Blob:
 
 def get_message(tx: Transaction, request: GetMessage) -> MessageView:
     """Return one message with its deliveries, readers and replies."""
-    return _shown(tx, _readable(tx, request.message_id))
+    return _show_message(tx, _get_readable(tx, request.message_id))
 
 
-def _readable(tx: Transaction, message_id: str) -> Message:
+def _get_readable(tx: Transaction, message_id: str) -> Message:
     message = tx.need(Message, "message", message_id)
     conversation = tx.need(Conversation, "conversation", message.conversation_id)
     conversations.may_read(tx, conversation)
     return message
 
 
-def _shown(tx: Transaction, message: Message) -> MessageView:
+def _show_message(tx: Transaction, message: Message) -> MessageView:
     most = tx.rules.limits.page_most
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
     replies = tx.ledger.many(Message, "replies_to", message=message.id, limit=most)
@@ -390,7 +392,7 @@ def _shown(tx: Transaction, message: Message) -> MessageView:
 
 def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
     """List a conversation's messages, oldest first."""
-    conversation = _listed(tx, request)
+    conversation = _find_listed(tx, request)
     if conversation is None:
         return Page(items=())
     conversations.may_read(tx, conversation)
@@ -399,26 +401,26 @@ def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
         newest = tx.ledger.many(
             Message, "messages_before", conversation=conversation.id, before=_NEWEST, limit=wanted
         )
-        return Page(items=tuple(_line(tx, message) for message in reversed(newest)))
+        return Page(items=tuple(_build_line(tx, message) for message in reversed(newest)))
     after = after_number(request.cursor)
     found = tx.ledger.many(
         Message, "messages_after", conversation=conversation.id, after=after, limit=wanted + 1
     )
-    return page([_line(tx, message) for message in found], wanted, lambda message: message.seq)
+    return page([_build_line(tx, message) for message in found], wanted, lambda message: message.seq)
 
 
-def _line(tx: Transaction, message: Message) -> MessageLine:
+def _build_line(tx: Transaction, message: Message) -> MessageLine:
     return extend_record(MessageLine, message, sender_address=tx.address(message.sender))
 
 
-def _listed(tx: Transaction, request: ListMessages) -> Conversation | None:
+def _find_listed(tx: Transaction, request: ListMessages) -> Conversation | None:
     if request.conversation is not None:
         return tx.need(Conversation, "conversation", request.conversation)
     if request.channel is not None:
         return conversations.channel_named(tx, request.channel)
     if request.to is not None:
         other = agents.find(tx, request.to).id
-        return tx.get(Conversation, dm_id(tx.sender, other))
+        return tx.get(Conversation, derive_dm_id(tx.sender, other))
     problem = "which conversation? give conversation, channel or to"
     raise Refused(BadRequest(problem=problem, field="conversation"))
 
@@ -430,15 +432,15 @@ def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
     done = take_out(tx.ledger.connection, message.id, tx.now)
     if done.first:
         tx.record(MessageRedacted, done.message, move="redact", target=message.conversation_id)
-    return _shown(tx, done.message)
+    return _show_message(tx, done.message)
 
 
-def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
+def list_latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     """List the newest message of each conversation that the caller recently joined or exchanged mail in."""
     wanted = size(request.limit, tx.rules.limits)
     reach = 4 * wanted
     said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
-    ours = [message_of(event) for event in said if isinstance(event, MessagePosted)]
+    ours = [read_message(event) for event in said if isinstance(event, MessagePosted)]
     came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=reach)
     got = [tx.get(Message, one.message_id) for one in came]
     joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)
@@ -448,10 +450,10 @@ def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     counts = counts_by_conversation(tx, tx.sender)
     found = [posts.newest_message(tx, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
     newest = sorted((one for one in found if one), key=lambda one: -one.seq)
-    return Page(items=tuple(_latest_item(tx, one, counts) for one in newest[:wanted]))
+    return Page(items=tuple(_build_latest_item(tx, one, counts) for one in newest[:wanted]))
 
 
-def _latest_item(tx: Transaction, newest: Message, counts: Counter[str]) -> LatestItem:
+def _build_latest_item(tx: Transaction, newest: Message, counts: Counter[str]) -> LatestItem:
     conversation = tx.need(Conversation, "conversation", newest.conversation_id)
     others = [one for one in conversations.members_of(tx, conversation.id, 3) if one.agent_id != tx.sender]
     name = conversation.name or ", ".join(tx.address(one.agent_id) for one in others)

@@ -35,7 +35,7 @@ async def wait_for_flight(call: CallContext[CallBroker], request: GetFlight) -> 
     """Show a flight once it is finished, asks the caller, or differs from the revision in `seen`."""
     view = await call.perform(request)
     if _is_pending(call, request, view):
-        await _until_settled(call, request, view.id)
+        await _wait_until_settled(call, request, view.id)
         view = await call.perform(GetFlight(flight_id=view.id))
     await _mark_answer_read(call, view)
     return view
@@ -45,7 +45,7 @@ async def wait_for_result(call: CallContext[CallBroker], request: MakeAsk) -> As
     """Make an ask and return its receipt with the result, if the flight ends in time."""
     receipt = await call.perform(request)
     poll = GetFlight(flight_id=receipt.flight_id, wait=request.wait)
-    flight = await _until_settled(call, poll, receipt.flight_id, fresh=request.idempotency_key is None)
+    flight = await _wait_until_settled(call, poll, receipt.flight_id, fresh=request.idempotency_key is None)
     if request.reply_to is not None:
         await _mark_answer_read(call, flight)
     return replace(
@@ -53,20 +53,22 @@ async def wait_for_result(call: CallContext[CallBroker], request: MakeAsk) -> As
     )
 
 
-async def _until_settled(
+async def _wait_until_settled(
     call: CallContext[CallBroker], request: GetFlight, flight_id: str, *, fresh: bool = False
 ) -> Flight:
     """Wait until the flight is no longer pending. `fresh`: it was made just now, so do not look first."""
-    end = _deadline(call, request.wait)
+    end = _set_deadline(call, request.wait)
     news = flight_id if request.seen is not None else f"end of {flight_id}"
     with call.broker.waiters.listening(news, f"{flight_id} {call.agent_id}", call.token_id) as listener:
         if fresh:
-            await listener.wait(_left(call, end))
+            await listener.wait(_get_seconds_left(call, end))
             _require_credential(call)
         while True:
             flight = call.broker.glance().get(Flight, flight_id)
             assert flight is not None  # it was read before
-            if not _is_pending(call, request, flight) or not await listener.wait(_left(call, end)):
+            if not _is_pending(call, request, flight) or not await listener.wait(
+                _get_seconds_left(call, end)
+            ):
                 return flight
             _require_credential(call)
 
@@ -83,7 +85,7 @@ async def _mark_answer_read(call: CallContext[CallBroker], flight: Flight) -> No
     """Acknowledge the answer in the operator's inbox: a person who waited for it has read it."""
     if call.who.actor.kind is not TokenKind.OPERATOR or flight.state not in FLIGHT.terminal:
         return
-    mail = await call.read(lambda tx: inbox.answers_to(tx, flight.id))
+    mail = await call.read(lambda tx: inbox.find_answers(tx, flight.id))
     if mail:
         await call.perform(AckInbox(delivery_ids=mail))
 
@@ -99,7 +101,7 @@ async def wait_for_decision(call: CallContext[CallBroker], request: Any) -> Atte
         found = call.broker.glance().get(Attention, item.id)
         return found is not None and found.state not in ATTENTION.terminal
 
-    await _while(call, is_open, item.id, request.wait)
+    await _listen_while(call, is_open, item.id, request.wait)
     return await call.perform(GetAttention(attention_id=item.id))
 
 
@@ -111,18 +113,18 @@ async def wait_for_answer(call: CallContext[CallBroker], request: Any) -> Questi
         found = call.broker.glance().get(Question, question.id)
         return found is not None and found.state is QuestionState.OPEN
 
-    await _while(call, is_open, question.id, request.wait)
+    await _listen_while(call, is_open, question.id, request.wait)
     return await call.perform(GetQuestion(question_id=question.id))
 
 
-async def _while(
+async def _listen_while(
     call: CallContext[CallBroker], is_open: Callable[[], bool], record_id: str, seconds: float
 ) -> None:
     """Listen for changes of a record while it is open, for at most this many seconds."""
-    end = _deadline(call, seconds)
+    end = _set_deadline(call, seconds)
     keys = (record_id, f"{record_id} {call.agent_id}", call.token_id)
     with call.broker.waiters.listening(*keys) as listener:
-        while is_open() and await listener.wait(_left(call, end)):
+        while is_open() and await listener.wait(_get_seconds_left(call, end)):
             _require_credential(call)
 
 
@@ -131,20 +133,20 @@ async def _while(
 
 async def wait_for_mail(call: CallContext[CallBroker], request: ClaimInbox) -> Claimed:
     """Claim from the inbox as soon as there is something to claim."""
-    end = _deadline(call, request.wait)
+    end = _set_deadline(call, request.wait)
     while True:
         places = await call.read(lambda tx: tuple(unread.talks_of(tx, tx.sender)))
         keys = (f"inbox {call.agent_id}", call.token_id, *places)
         with call.broker.waiters.listening(*keys) as listener:
             _require_credential(call)
             claimed = await call.perform(request)
-            left = _left(call, end)
+            left = _get_seconds_left(call, end)
             if claimed.items or left <= 0:
                 return claimed
-            await listener.wait(min(left, await call.read(_due_in)))
+            await listener.wait(min(left, await call.read(_get_seconds_until_due)))
 
 
-def _due_in(tx: Transaction) -> float:
+def _get_seconds_until_due(tx: Transaction) -> float:
     """Return the seconds until a delivery in the caller's inbox is due, which no event announces."""
     waiting = tx.ledger.many(Delivery, "inbox", agent=tx.sender, after="", limit=_PAGE)
     moments = [one.leased_until or one.next_attempt_at for one in waiting if not one.wake]
@@ -154,29 +156,29 @@ def _due_in(tx: Transaction) -> float:
 # -- time and credentials ----------------------------------------------------------------------------
 
 
-def _deadline(call: CallContext[CallBroker], seconds: float) -> float:
+def _set_deadline(call: CallContext[CallBroker], seconds: float) -> float:
     return call.services.clock.monotonic() + min(seconds, call.services.rules.periods.long_poll)
 
 
-def _left(call: CallContext[CallBroker], end: float) -> float:
+def _get_seconds_left(call: CallContext[CallBroker], end: float) -> float:
     return end - call.services.clock.monotonic()
 
 
 async def wait_for_credential_end(call: CallContext[CallBroker]) -> None:
     """Return when the caller's credential is revoked or expires."""
     with call.broker.waiters.listening(call.token_id) as listener:
-        while _ended_credential(call) is None:
+        while _find_ended_credential(call) is None:
             await listener.wait(_CREDENTIAL_CHECK)
 
 
 def _require_credential(call: CallContext[CallBroker]) -> None:
     """Refuse to continue for a caller whose credential has ended since the request began."""
-    ended = _ended_credential(call)
+    ended = _find_ended_credential(call)
     if ended is not None:
         require_valid(ended, call.services.clock.now())
 
 
-def _ended_credential(call: CallContext[CallBroker]) -> Token | None:
+def _find_ended_credential(call: CallContext[CallBroker]) -> Token | None:
     """Return the caller's token if it has ended; the broker itself has none."""
     token = call.broker.glance().get(Token, call.token_id) if call.token_id else None
     return token if token is not None and not is_valid(token, call.services.clock.now()) else None

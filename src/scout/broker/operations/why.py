@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from scout.base.refusal import BadRequest, Refused, code_of
+from scout.base.refusal import BadRequest, Refused, get_code
 from scout.broker.operations import attention, overview
 from scout.broker.routing import conversations
 from scout.broker.transaction.transaction import Transaction, require_reader
@@ -13,8 +13,8 @@ from scout.model.ask import Ask
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import DeliveryWoken
-from scout.model.events.envelope import Event, WakeFact, concerns, record_of
-from scout.model.events.event_types import event_type
+from scout.model.events.envelope import Event, WakeFact, get_record, list_concerned
+from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted
 from scout.model.flight import Flight
 from scout.model.problems.request import Forbidden
@@ -22,7 +22,7 @@ from scout.model.problems.session import WakeBudget
 from scout.model.question import Question
 from scout.model.ref import Ref
 from scout.model.work_item import WorkItem
-from scout.policy.wake import WakeAction, differs
+from scout.policy.wake import WakeAction, compare_decision
 from scout.protocol.insight import ExplainedDecision, Explanation, Step, Why
 
 _MOST = 500
@@ -45,11 +45,11 @@ class Outcome(StrEnum):
 _WORDS = {
     Outcome.WOKEN: "{who} was woken: it is the {rule}",
     Outcome.QUEUED: "{who} is queued and not woken yet: it is the {rule}",
-    Outcome.TOLD: "{who} was told and not woken: it is the {rule}",
+    Outcome.TOLD: "{who} was notified, not woken: it is the {rule}",
     Outcome.FAILED: "{who} could not be woken: it is the {rule}",
-    Outcome.NOT_NEEDED: "{who} was not woken, nobody needed it any more: it is the {rule}",
-    Outcome.HELD: "{who} has to be started by hand: it is the {rule}",
-    Outcome.NOBODY: "nobody was woken: {rule}",
+    Outcome.NOT_NEEDED: "{who} was no longer needed and not woken: it is the {rule}",
+    Outcome.HELD: "{who} must be started by a person: it is the {rule}",
+    Outcome.NOBODY: "no agent was woken: {rule}",
 }
 _DECIDED = {
     WakeAction.DELIVER: Outcome.TOLD,
@@ -72,7 +72,7 @@ class _Story(NamedTuple):
     spoken: bool = False
 
 
-def why(tx: Transaction, request: Why) -> Explanation:
+def explain_record(tx: Transaction, request: Why) -> Explanation:
     """Return the record's events, its wake decisions, and the last decision as a sentence."""
     tell = _STORIES.get(request.id.partition("_")[0])
     if tell is None:
@@ -80,129 +80,131 @@ def why(tx: Transaction, request: Why) -> Explanation:
         raise Refused(BadRequest(problem=problem, field="id"))
     story = tell(tx, request.id)
     facts = sorted({one.seq: one for one in story.facts}.values(), key=lambda one: one.seq)
-    decided = [one for one in _decided(tx, story, facts) if one.metadata.wake is not None]
+    decided = [one for one in _find_decisions(tx, story, facts) if one.metadata.wake is not None]
     return Explanation(
         noun=story.noun,
         id=request.id,
-        says=_sentence(tx, story, facts, decided),
-        decisions=tuple(_decision(tx, one) for one in decided),
-        steps=tuple(_step(tx, one) for one in facts),
+        says=_build_sentence(tx, story, facts, decided),
+        decisions=tuple(_explain_decision(tx, one) for one in decided),
+        steps=tuple(_build_step(tx, one) for one in facts),
     )
 
 
 # -- the events --------------------------------------------------------------------------------------
 
 
-def _at(tx: Transaction, ident: str) -> list[Event]:
+def _read_events_at(tx: Transaction, ident: str) -> list[Event]:
     return list(tx.ledger.facts("events_at", ref=str(Ref.to(ident)), after=0, limit=_MOST))
 
 
-def _posted(tx: Transaction, message: Message | None) -> list[Event]:
+def _read_post_event(tx: Transaction, message: Message | None) -> list[Event]:
     return list(tx.ledger.facts("event_numbered", seq=message.seq)) if message else []
 
 
-def _carried(tx: Transaction, deliveries: Iterable[Delivery]) -> list[Event]:
-    return [event for one in deliveries for event in _at(tx, one.id)]
+def _read_delivery_events(tx: Transaction, deliveries: Iterable[Delivery]) -> list[Event]:
+    return [event for one in deliveries for event in _read_events_at(tx, one.id)]
 
 
-def _message(tx: Transaction, ident: str) -> _Story:
+def _tell_message(tx: Transaction, ident: str) -> _Story:
     message = tx.need(Message, "message", ident)
     conversations.may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
     most = tx.rules.limits.page_most
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=ident, limit=most)
-    return _Story("message", ident, [*_posted(tx, message), *_carried(tx, deliveries)])
+    return _Story("message", ident, [*_read_post_event(tx, message), *_read_delivery_events(tx, deliveries)])
 
 
-def _ask(tx: Transaction, ident: str) -> _Story:
+def _tell_ask(tx: Transaction, ident: str) -> _Story:
     ask = tx.need(Ask, "ask", ident)
     require_reader(tx, ask.target, ask.sender)
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
-    made = _posted(tx, tx.get(Message, ask.message_id))
-    flown = [event for one in flights for event in _flown(tx, one)]
-    return _Story("ask", ident, [*made, *_at(tx, ident), *flown])
+    made = _read_post_event(tx, tx.get(Message, ask.message_id))
+    flown = [event for one in flights for event in _read_flight_events(tx, one)]
+    return _Story("ask", ident, [*made, *_read_events_at(tx, ident), *flown])
 
 
-def _flight(tx: Transaction, ident: str) -> _Story:
+def _tell_flight(tx: Transaction, ident: str) -> _Story:
     flight = tx.need(Flight, "flight", ident)
     require_reader(tx, flight.target, flight.requester_id)
-    return _Story("flight", ident, _flown(tx, flight))
+    return _Story("flight", ident, _read_flight_events(tx, flight))
 
 
-def _flown(tx: Transaction, flight: Flight) -> list[Event]:
+def _read_flight_events(tx: Transaction, flight: Flight) -> list[Event]:
     deliveries = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
-    return [*_at(tx, flight.id), *_carried(tx, deliveries)]
+    return [*_read_events_at(tx, flight.id), *_read_delivery_events(tx, deliveries)]
 
 
-def _delivery(tx: Transaction, ident: str) -> _Story:
+def _tell_delivery(tx: Transaction, ident: str) -> _Story:
     delivery = tx.need(Delivery, "delivery", ident)
     require_reader(tx, delivery.target, delivery.sender)
-    return _Story("delivery", ident, _at(tx, ident))
+    return _Story("delivery", ident, _read_events_at(tx, ident))
 
 
-def _question(tx: Transaction, ident: str) -> _Story:
+def _tell_question(tx: Transaction, ident: str) -> _Story:
     question = tx.need(Question, "question", ident)
     require_reader(tx, question.responder_id, question.asker_id)
-    return _Story("question", ident, _at(tx, ident), spoken=True)
+    return _Story("question", ident, _read_events_at(tx, ident), spoken=True)
 
 
-def _work(tx: Transaction, ident: str) -> _Story:
+def _tell_work(tx: Transaction, ident: str) -> _Story:
     item = tx.need(WorkItem, "work item", ident)
     require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
-    return _Story("work item", ident, _at(tx, ident), spoken=True)
+    return _Story("work item", ident, _read_events_at(tx, ident), spoken=True)
 
 
-def _attention(tx: Transaction, ident: str) -> _Story:
-    return _Story("attention item", attention.find(tx, ident).id, _at(tx, ident))
+def _tell_attention(tx: Transaction, ident: str) -> _Story:
+    return _Story("attention item", attention.find(tx, ident).id, _read_events_at(tx, ident))
 
 
-def _event(tx: Transaction, ident: str) -> _Story:
+def _tell_event(tx: Transaction, ident: str) -> _Story:
     event = next(tx.ledger.facts("event", event=ident), None)
     if event is None:
         raise tx.missing("event", ident)
-    if not overview.readable(tx, lambda: tx.ledger)(event, concerns(event)):
+    if not overview.build_read_filter(tx, lambda: tx.ledger)(event, list_concerned(event)):
         raise Refused(Forbidden(action="read", subject=ident, needs=("the operator's token",)))
     about = event.payload.message_id if isinstance(event, MessagePosted) else event.target.id
     return _Story("event", about, [event], spoken=True)
 
 
 _STORIES: Mapping[str, Callable[[Transaction, str], _Story]] = {
-    "evt": _event,
-    "msg": _message,
-    "ask": _ask,
-    "flt": _flight,
-    "dlv": _delivery,
-    "qst": _question,
-    "wrk": _work,
-    "att": _attention,
+    "evt": _tell_event,
+    "msg": _tell_message,
+    "ask": _tell_ask,
+    "flt": _tell_flight,
+    "dlv": _tell_delivery,
+    "qst": _tell_question,
+    "wrk": _tell_work,
+    "att": _tell_attention,
 }
 
 
 # -- decisions ---------------------------------------------------------------------------------------
 
 
-def _decided(tx: Transaction, story: _Story, facts: list[Event]) -> list[Event]:
+def _find_decisions(tx: Transaction, story: _Story, facts: list[Event]) -> list[Event]:
     """Return the record's events and, if `spoken`, the routing events about it of the same moment."""
     found = {one.seq: one for one in facts}
     if story.spoken:
         for fact in facts:
-            found |= {one.seq: one for one in _routed(tx, fact, story.ident)}
+            found |= {one.seq: one for one in _find_routing_events(tx, fact, story.ident)}
     return [found[seq] for seq in sorted(found)]
 
 
-def _routed(tx: Transaction, fact: Event, ident: str) -> Iterator[Event]:
+def _find_routing_events(tx: Transaction, fact: Event, ident: str) -> Iterator[Event]:
     for one in tx.ledger.facts("routed_after", after=fact.seq, until=fact.seq + _NEAR):
-        if one.time == fact.time and (ident in concerns(one) or ident == _duty(one.metadata.wake)):
+        if one.time == fact.time and (
+            ident in list_concerned(one) or ident == _get_duty_id(one.metadata.wake)
+        ):
             yield one
 
 
-def _duty(wake: WakeFact | None) -> str | None:
+def _get_duty_id(wake: WakeFact | None) -> str | None:
     """Return the id of the question, work item or flight whose next move a decision was about."""
     occasion: dict[str, Any] = wake.facts.get("occasion", {}) if wake else {}
     duty: dict[str, Any] = occasion.get("duty") or {}
     return duty.get("id")
 
 
-def _outcome(tx: Transaction, event: Event) -> Outcome:
+def _find_outcome(tx: Transaction, event: Event) -> Outcome:
     """Return the outcome of a decision, from the events of its delivery."""
     wake = event.metadata.wake
     action = WakeAction(wake.action) if wake else WakeAction.NOBODY
@@ -211,12 +213,12 @@ def _outcome(tx: Transaction, event: Event) -> Outcome:
     delivery = tx.get(Delivery, event.target.id)
     if delivery is None:
         return Outcome.QUEUED
-    if any(isinstance(one, DeliveryWoken) for one in _at(tx, delivery.id)):
+    if any(isinstance(one, DeliveryWoken) for one in _read_events_at(tx, delivery.id)):
         return Outcome.WOKEN
     return _CARRIED.get(delivery.state, Outcome.QUEUED) if delivery.wake else Outcome.TOLD
 
 
-def _decision(tx: Transaction, event: Event) -> ExplainedDecision:
+def _explain_decision(tx: Transaction, event: Event) -> ExplainedDecision:
     wake = event.metadata.wake
     assert wake is not None  # callers pass only events with a decision
     return ExplainedDecision(
@@ -230,17 +232,17 @@ def _decision(tx: Transaction, event: Event) -> ExplainedDecision:
         passed_over=wake.passed_over,
         instead_of=tx.address(wake.instead_of) or None,
         facts=wake.facts,
-        differs=_named(tx, differs(wake)),
-        outcome=_outcome(tx, event),
+        differs=_replace_ids(tx, compare_decision(wake)),
+        outcome=_find_outcome(tx, event),
     )
 
 
-def _step(tx: Transaction, event: Event) -> Step:
+def _build_step(tx: Transaction, event: Event) -> Step:
     payload = event.payload
     return Step(
         seq=event.seq,
         at=event.time,
-        type=event_type(type(event)),
+        type=get_event_type(type(event)),
         move=getattr(payload, "move", None),
         by=tx.address(getattr(payload, "by", None) or event.source.id),
         reason=getattr(payload, "reason", "") or getattr(payload, "rule", ""),
@@ -250,35 +252,35 @@ def _step(tx: Transaction, event: Event) -> Step:
 # -- in words ----------------------------------------------------------------------------------------
 
 
-def _named(tx: Transaction, text: str) -> str:
+def _replace_ids(tx: Transaction, text: str) -> str:
     """Replace agent ids in a text with addresses."""
     return _AGENT.sub(lambda found: tx.address(found[0]), text)
 
 
-def _sentence(tx: Transaction, story: _Story, facts: list[Event], decided: list[Event]) -> str:
-    told = [_said(tx, decided[-1])] if decided else []
-    told += _state(story, facts)
+def _build_sentence(tx: Transaction, story: _Story, facts: list[Event], decided: list[Event]) -> str:
+    told = [_describe_decision(tx, decided[-1])] if decided else []
+    told += _describe_state(story, facts)
     if not told and facts:
-        last = _step(tx, facts[-1])
+        last = _build_step(tx, facts[-1])
         reason = f": {last.reason}" if last.reason else ""
         told = [f"{last.type.removeprefix('collab.')} by {last.by}{reason}"]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in told)
 
 
-def _said(tx: Transaction, event: Event) -> str:
+def _describe_decision(tx: Transaction, event: Event) -> str:
     wake = event.metadata.wake
     assert wake is not None  # callers pass only events with a decision
     who = tx.address(wake.agent_id)
-    said = _WORDS[_outcome(tx, event)].format(who=who, rule=wake.rule)
-    if wake.rule == code_of(WakeBudget):
+    said = _WORDS[_find_outcome(tx, event)].format(who=who, rule=wake.rule)
+    if wake.rule == get_code(WakeBudget):
         said = f"{who} was not woken: {wake.reason}"
     passed = [f"{tx.address(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]
     return "; ".join([said, *passed])
 
 
-def _state(story: _Story, facts: list[Event]) -> list[str]:
+def _describe_state(story: _Story, facts: list[Event]) -> list[str]:
     """Return the record's state after its last change, in words."""
-    own = [record_of(one) for one in facts if one.target.id == story.ident]
+    own = [get_record(one) for one in facts if one.target.id == story.ident]
     state = getattr(own[-1], "state", None) if own else None
     if state is None:
         return []

@@ -24,20 +24,20 @@ from scout.model.work_item import (
     WorkMove,
     accept_work,
     cancel_work,
+    create_work,
     hand_over_work,
-    new_work,
-    progress_work,
     relate_work,
     reopen_work,
     resume_work,
     start_work,
     submit_work,
+    update_progress,
     update_work,
     wait_work,
 )
 from scout.policy.permit import Deed
 from scout.policy.wake import Cause
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.request import Page
 from scout.protocol.work import (
     AcceptWork,
@@ -63,31 +63,31 @@ _STEPS = 1000
 
 def create(tx: Transaction, request: CreateWork) -> WorkView:
     """Create a work item; its owner gets the next move and is notified."""
-    owner = _addressed(tx, request.owner_id) or tx.sender
+    owner = _resolve_addressable(tx, request.owner_id) or tx.sender
     for ident in request.blocks:
-        _readable(tx, ident)
-    item = new_work(
+        _get_readable(tx, ident)
+    item = create_work(
         tx.mint("wrk"),
         request.title,
         tx.now,
         requester_id=tx.sender,
         owner_id=owner,
         description=request.description,
-        reviewer_id=_addressed(tx, request.reviewer_id),
+        reviewer_id=_resolve_addressable(tx, request.reviewer_id),
         acceptance=Acceptance.PENDING if request.accepted else Acceptance.NONE,
         priority=request.priority,
         labels=request.labels,
         relations=tuple(Relation(kind=RelationKind.BLOCKS, work_item_id=one) for one in request.blocks),
-        conversation_id=_conversation(tx, request.conversation_id),
+        conversation_id=_find_conversation_id(tx, request.conversation_id),
         due_at=request.due_at,
     )
     told = notices.record_and_wake(
-        tx, WorkItemCreated, item, move="create", cause=Cause.ASSIGNMENT, text=assignment(item)
+        tx, WorkItemCreated, item, move="create", cause=Cause.ASSIGNMENT, text=describe_assignment(item)
     )
-    return _shown(tx, told)
+    return _show(tx, told)
 
 
-def _addressed(tx: Transaction, address: str | None) -> str | None:
+def _resolve_addressable(tx: Transaction, address: str | None) -> str | None:
     """Return the id of an agent that the caller may address."""
     if address is None:
         return None
@@ -97,19 +97,21 @@ def _addressed(tx: Transaction, address: str | None) -> str | None:
     return agent.id
 
 
-def _conversation(tx: Transaction, ident: str | None) -> str | None:
+def _find_conversation_id(tx: Transaction, ident: str | None) -> str | None:
     if ident is None:
         return None
     return conversations.may_read(tx, tx.need(Conversation, "conversation", ident)).id
 
 
-def assignment(item: WorkItem) -> str:
+def describe_assignment(item: WorkItem) -> str:
     """Return the text that notifies an owner of its new work item."""
     marks = [f"due {item.due_at}"] if item.due_at else []
     marks += [item.priority] if item.priority is not Priority.NORMAL else []
     head = f"{item.title} ({', '.join(marks)})" if marks else item.title
     begin = Remedy(operation="work.start", parameters={"workItemId": item.id})
-    return "\n\n".join(part for part in (head, item.description, f"begin: {command_line(begin)}") if part)
+    return "\n\n".join(
+        part for part in (head, item.description, f"begin: {build_command_line(begin)}") if part
+    )
 
 
 # -- reading -----------------------------------------------------------------------------------------
@@ -117,19 +119,19 @@ def assignment(item: WorkItem) -> str:
 
 def get(tx: Transaction, request: GetWork) -> WorkView:
     """Return one item with its relations and its steps from the log."""
-    item = _readable(tx, request.work_item_id)
+    item = _get_readable(tx, request.work_item_id)
     facts = tx.ledger.facts("events_at", ref=str(Ref.to(item.id)), after=0, limit=_STEPS)
-    steps = tuple(_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
-    return work_view(tx, item, related_by=_related_by(tx, item), steps=steps)
+    steps = tuple(_build_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
+    return work_view(tx, item, related_by=_list_relations(tx, item), steps=steps)
 
 
-def _readable(tx: Transaction, ident: str) -> WorkItem:
+def _get_readable(tx: Transaction, ident: str) -> WorkItem:
     item = tx.need(WorkItem, "work item", ident)
     require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
     return item
 
 
-def _step(tx: Transaction, fact: WorkItemEvent) -> WorkStep:
+def _build_step(tx: Transaction, fact: WorkItemEvent) -> WorkStep:
     changed = fact.payload
     return WorkStep(
         seq=fact.seq,
@@ -142,7 +144,7 @@ def _step(tx: Transaction, fact: WorkItemEvent) -> WorkStep:
     )
 
 
-def _related_by(tx: Transaction, item: WorkItem) -> tuple[Relation, ...]:
+def _list_relations(tx: Transaction, item: WorkItem) -> tuple[Relation, ...]:
     others = tx.ledger.many(WorkItem, "work_relating", item=item.id, limit=_STEPS)
     found = [
         Relation(kind=relation.kind, work_item_id=other.id)
@@ -156,7 +158,7 @@ def _related_by(tx: Transaction, item: WorkItem) -> tuple[Relation, ...]:
 def list_work(tx: Transaction, request: ListWork) -> Page[WorkView]:
     """List work items, newest first: default the caller's own; the operator sees all."""
     settled = request.all or request.state is not None
-    query, values = _query(tx, request)
+    query, values = _choose_query(tx, request)
     query = query if settled or query == "work_owed" else f"{query}_open"
     listed = filtered_page(
         lambda bound, limit: tx.ledger.many(WorkItem, query, before=bound, limit=limit, **values),
@@ -168,7 +170,7 @@ def list_work(tx: Transaction, request: ListWork) -> Page[WorkView]:
     return Page(items=tuple(work_view(tx, one) for one in listed.items), next=listed.next)
 
 
-def _query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
+def _choose_query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
     """Return the ledger query and its parameters."""
     if request.owed:
         return "work_owed", {"agent": tx.sender}
@@ -182,7 +184,7 @@ def _query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
 # -- the owner's moves -------------------------------------------------------------------------------
 
 
-def _owned(tx: Transaction, ident: str) -> WorkItem:
+def _get_owned(tx: Transaction, ident: str) -> WorkItem:
     """Return an item if the caller owns it or controls its owner."""
     item = tx.need(WorkItem, "work item", ident)
     require_owner(tx, "work item", item.id, item.owner_id)
@@ -191,13 +193,13 @@ def _owned(tx: Transaction, ident: str) -> WorkItem:
 
 def start(tx: Transaction, request: StartWork) -> WorkView:
     """Start a work item; owner only."""
-    item = start_work(_owned(tx, request.work_item_id), tx.now, seen=request.revision)
-    return _shown(tx, notices.record_and_notify(tx, WorkItemUpdated, item, move=WorkMove.START))
+    item = start_work(_get_owned(tx, request.work_item_id), tx.now, seen=request.revision)
+    return _show(tx, notices.record_and_notify(tx, WorkItemUpdated, item, move=WorkMove.START))
 
 
-def progress(tx: Transaction, request: ProgressWork) -> WorkView:
+def report_progress(tx: Transaction, request: ProgressWork) -> WorkView:
     """Record progress; omitted fields keep their values."""
-    item = _owned(tx, request.work_item_id)
+    item = _get_owned(tx, request.work_item_id)
     was = item.progress
     stepped = request.done is not None or request.total is not None
     percent = None if stepped else was.percent
@@ -207,29 +209,29 @@ def progress(tx: Transaction, request: ProgressWork) -> WorkView:
         percent=percent if request.percent is None else request.percent,
         summary=request.summary or was.summary,
     )
-    further = progress_work(item, progress, tx.now, seen=request.revision)
+    further = update_progress(item, progress, tx.now, seen=request.revision)
     told = notices.record_and_notify(
         tx, WorkItemUpdated, further, move=WorkMove.PROGRESS, reason=request.summary
     )
-    return _shown(tx, told)
+    return _show(tx, told)
 
 
 def wait(tx: Transaction, request: WaitWork) -> WorkView:
     """Record that the item waits; the new owner of the next move is notified."""
-    item = _owned(tx, request.work_item_id)
+    item = _get_owned(tx, request.work_item_id)
     on, found = dependencies.describe_dependency(tx, item, request.on, request.ref)
-    holder = _addressed(tx, request.next_move_owner_id) or found
+    holder = _resolve_addressable(tx, request.next_move_owner_id) or found
     on, reason = replace(on, until=request.until), request.reason or f"waiting on {request.on}"
     waiting = wait_work(item, on, holder, tx.now, seen=request.revision, reason=reason)
     text = f"{item.title} waits for you ({request.on} {request.ref or ''}): {reason}\n\nwork item {item.id}"
-    return _shown(tx, _moved(tx, waiting, WorkMove.WAIT, text, reason))
+    return _show(tx, _record_move(tx, waiting, WorkMove.WAIT, text, reason))
 
 
 def resume(tx: Transaction, request: ResumeWork) -> WorkView:
     """Resume a waiting item; allowed for its owner and the holder of the next move."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.owner_id, item.next_move_owner_id)
-    return _shown(tx, resume_item(tx, item, request.reason, seen=request.revision))
+    return _show(tx, resume_item(tx, item, request.reason, seen=request.revision))
 
 
 def resume_item(
@@ -237,22 +239,22 @@ def resume_item(
 ) -> Noticed[WorkItem]:
     """Resume an item: its owner gets the next move and is notified, unless it is the caller."""
     again = resume_work(item, tx.now, seen=seen)
-    text = f"go on with {item.title}: {reason or 'the wait is over'}\n\nwork item {item.id}"
-    return _moved(tx, again, WorkMove.RESUME, text, reason)
+    text = f"continue with {item.title}: {reason or 'the wait has ended'}\n\nwork item {item.id}"
+    return _record_move(tx, again, WorkMove.RESUME, text, reason)
 
 
 def submit(tx: Transaction, request: SubmitWork) -> WorkView:
     """Submit an item: its reviewer gets the next move; without a required acceptance, it is done."""
-    item = _owned(tx, request.work_item_id)
-    reviewer, summary = _addressed(tx, request.reviewer_id), request.summary
+    item = _get_owned(tx, request.work_item_id)
+    reviewer, summary = _resolve_addressable(tx, request.reviewer_id), request.summary
     done = submit_work(item, tx.now, seen=request.revision, reviewer_id=reviewer, summary=summary)
     if done.acceptance is Acceptance.NONE:
         notices.record_and_notify(tx, WorkItemUpdated, done, move=WorkMove.SUBMIT, reason=summary)
         text = f"done: {item.title}: {summary}\n\nwork item {item.id}"
-        return _shown(tx, _settled(tx, accept_work(done, tx.now), WorkMove.ACCEPT, text, summary))
-    accepting = command_line(Remedy(operation="work.accept", parameters={"workItemId": item.id}))
+        return _show(tx, _record_settled(tx, accept_work(done, tx.now), WorkMove.ACCEPT, text, summary))
+    accepting = build_command_line(Remedy(operation="work.accept", parameters={"workItemId": item.id}))
     text = f"for review: {item.title}: {done.progress.summary}\n\naccept: {accepting}"
-    return _shown(tx, _moved(tx, done, WorkMove.SUBMIT, text, summary))
+    return _show(tx, _record_move(tx, done, WorkMove.SUBMIT, text, summary))
 
 
 # -- the moves of the reviewer and others ------------------------------------------------------------
@@ -264,7 +266,7 @@ def accept(tx: Transaction, request: AcceptWork) -> WorkView:
     require_owner(tx, "work item", item.id, item.reviewer_id or item.requester_id)
     done = accept_work(item, tx.now, seen=request.revision)
     text = f"accepted: {item.title}\n{request.reason}".rstrip()
-    return _shown(tx, _settled(tx, done, WorkMove.ACCEPT, text, request.reason))
+    return _show(tx, _record_settled(tx, done, WorkMove.ACCEPT, text, request.reason))
 
 
 def reopen(tx: Transaction, request: ReopenWork) -> WorkView:
@@ -273,16 +275,18 @@ def reopen(tx: Transaction, request: ReopenWork) -> WorkView:
     require_owner(tx, "work item", item.id, item.reviewer_id, item.requester_id)
     again = reopen_work(item, request.reason, tx.now, seen=request.revision)
     text = f"reopened: {item.title}: {request.reason}\n\nwork item {item.id}"
-    return _shown(tx, _moved(tx, again, WorkMove.REOPEN, text, request.reason))
+    return _show(tx, _record_move(tx, again, WorkMove.REOPEN, text, request.reason))
 
 
 def hand_over(tx: Transaction, request: HandOverWork) -> WorkView:
     """Give an item to another owner, which is notified; dependents now wait for the new owner."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
-    owner = _addressed(tx, request.to) or tx.sender
+    owner = _resolve_addressable(tx, request.to) or tx.sender
     handed = hand_over_work(item, owner, tx.now, seen=request.revision, reason=request.reason)
-    return _shown(tx, dependencies.record_handover(tx, item, handed, assignment(handed), request.reason))
+    return _show(
+        tx, dependencies.record_handover(tx, item, handed, describe_assignment(handed), request.reason)
+    )
 
 
 def cancel(tx: Transaction, request: CancelWork) -> WorkView:
@@ -291,40 +295,40 @@ def cancel(tx: Transaction, request: CancelWork) -> WorkView:
     require_owner(tx, "work item", item.id, item.requester_id, item.owner_id)
     cancelled = cancel_work(item, request.reason, tx.now, seen=request.revision)
     text = f"cancelled: {item.title}\n{request.reason}".rstrip()
-    return _shown(tx, _settled(tx, cancelled, WorkMove.CANCEL, text, request.reason))
+    return _show(tx, _record_settled(tx, cancelled, WorkMove.CANCEL, text, request.reason))
 
 
 def update(tx: Transaction, request: UpdateWork) -> WorkView:
     """Edit an item; a reviewer changed during review gets the next move and is notified."""
-    item = _editable(tx, request.work_item_id)
+    item = _get_editable(tx, request.work_item_id)
     given = {
         "title": request.title,
         "description": request.description,
         "priority": request.priority,
         "labels": request.labels,
-        "reviewer_id": _addressed(tx, request.reviewer_id),
+        "reviewer_id": _resolve_addressable(tx, request.reviewer_id),
         "due_at": request.due_at,
     }
     changes = {name: value for name, value in given.items() if value is not None}
     edited = update_work(item, tx.now, seen=request.revision, **changes)
     if edited.next_move_owner_id == item.next_move_owner_id:
-        return _shown(tx, notices.record_and_notify(tx, WorkItemUpdated, edited, move="update"))
+        return _show(tx, notices.record_and_notify(tx, WorkItemUpdated, edited, move="update"))
     text = f"for review: {edited.title}: {edited.progress.summary}\n\nwork item {item.id}"
-    return _shown(tx, _moved(tx, edited, "update", text, "another reviewer"))
+    return _show(tx, _record_move(tx, edited, "update", text, "another reviewer"))
 
 
 def relate(tx: Transaction, request: RelateWork) -> WorkView:
     """Relate an item to another; both show the relation."""
-    item, other = _editable(tx, request.work_item_id), _readable(tx, request.other)
+    item, other = _get_editable(tx, request.work_item_id), _get_readable(tx, request.other)
     related = relate_work(item, request.kind, other.id, tx.now)
     if related is not item:
         notices.record_and_notify(
             tx, WorkItemUpdated, related, move="relate", reason=f"{request.kind} {other.id}"
         )
-    return work_view(tx, related, related_by=_related_by(tx, related))
+    return work_view(tx, related, related_by=_list_relations(tx, related))
 
 
-def _editable(tx: Transaction, ident: str) -> WorkItem:
+def _get_editable(tx: Transaction, ident: str) -> WorkItem:
     item = tx.need(WorkItem, "work item", ident)
     require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
     return item
@@ -333,17 +337,19 @@ def _editable(tx: Transaction, ident: str) -> WorkItem:
 # -- storing -----------------------------------------------------------------------------------------
 
 
-def _moved(tx: Transaction, item: WorkItem, move: str, text: str, reason: str) -> Noticed[WorkItem]:
+def _record_move(tx: Transaction, item: WorkItem, move: str, text: str, reason: str) -> Noticed[WorkItem]:
     return notices.record_and_wake(
         tx, WorkItemUpdated, item, move=move, cause=Cause.MOVE, text=text, reason=reason
     )
 
 
-def _settled(tx: Transaction, item: WorkItem, move: WorkMove, text: str, reason: str) -> Noticed[WorkItem]:
+def _record_settled(
+    tx: Transaction, item: WorkItem, move: WorkMove, text: str, reason: str
+) -> Noticed[WorkItem]:
     """Record a finished item, without a next move; notify its owner, or its requester if the owner acted."""
     other = item.owner_id if item.owner_id != tx.sender else item.requester_id
     return notices.record_and_notify(tx, WorkItemUpdated, item, move=move, reason=reason, to=other, text=text)
 
 
-def _shown(tx: Transaction, told: Noticed[WorkItem]) -> WorkView:
+def _show(tx: Transaction, told: Noticed[WorkItem]) -> WorkView:
     return work_view(tx, told.record, notes=told.notes)

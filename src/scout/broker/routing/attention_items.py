@@ -17,9 +17,9 @@ from scout.model.attention import (
     AttentionKind,
     AttentionMove,
     ReturnPath,
-    actions_for,
     check_attention,
     decide_attention,
+    list_actions,
 )
 from scout.model.events.asks import FLIGHT_EVENTS
 from scout.model.events.talk import ATTENTION_EVENTS, AttentionCreated, WorkItemUpdated
@@ -31,10 +31,16 @@ from scout.model.session import Session
 from scout.model.token import TokenKind
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wait_work
-from scout.policy.allowance import Asker, allowance_for
-from scout.policy.limits import Alarm, alarm_of, check_attention_rate, check_open_attention, check_wake_budget
+from scout.policy.allowance import Asker, find_allowance
+from scout.policy.limits import (
+    Alarm,
+    build_alarm,
+    check_attention_rate,
+    check_open_attention,
+    check_wake_budget,
+)
 from scout.policy.permit import is_person_for
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.store.ledger import LAST, Ledger
 
 WAITS = "waiting for a person to decide"  # readers of the item see its title instead
@@ -88,7 +94,7 @@ def open_item(
         kind=kind,
         user=user,
         source=Ref.to(source),
-        actions=actions_for(kind, options),
+        actions=list_actions(kind, options),
         **more,
     )
     ranked = replace(item, rank=_rank(tx, item)) if agent_id else item
@@ -248,9 +254,9 @@ def close_items_of(tx: Transaction, flight: Flight) -> None:
     if item is not None:
         others = tx.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
         if not any(one.id != flight.id and _waits_for(one, item) for one in others):
-            close_item(tx, item, f"flight {flight.id} is over")
+            close_item(tx, item, f"flight {flight.id} has ended")
     for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
-        close_item(tx, item, f"flight {flight.id} is over")
+        close_item(tx, item, f"flight {flight.id} has ended")
 
 
 # -- alarms ------------------------------------------------------------------------------------------
@@ -261,7 +267,7 @@ def open_alarm(tx: Transaction, alarm: Alarm, user: str | None = None, about: st
 
     `about`: the agent that receives the answer; default the caller.
     """
-    tries = [f"try: {command_line(remedy)}" for remedy in alarm.remedies]
+    tries = [f"try: {build_command_line(remedy)}" for remedy in alarm.remedies]
     return open_item(
         tx,
         alarm.kind,
@@ -276,7 +282,7 @@ def open_alarm(tx: Transaction, alarm: Alarm, user: str | None = None, about: st
 
 def raise_alarm(tx: Transaction, problem: Diagnostic) -> None:
     """Open an item for the operator if the problem is an alarm."""
-    alarm = alarm_of(problem)
+    alarm = build_alarm(problem)
     if alarm is not None:
         open_alarm(tx, alarm)
 
@@ -306,7 +312,7 @@ def _waits_for_operator(flight: Flight) -> bool:
 def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
     """Make sure that there is one open item about the flights held for an agent."""
     agent = tx.need(Agent, "agent", agent_id)
-    tries = [f"try: {command_line(remedy)}" for remedy in remedies]
+    tries = [f"try: {build_command_line(remedy)}" for remedy in remedies]
     open_item(
         tx,
         AttentionKind.WAITING,
@@ -329,7 +335,7 @@ def settle_held(tx: Transaction, agent_id: str) -> None:
     if flights_held(tx.ledger, agent_id):
         return
     for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
-        close_item(tx, item, "nothing is held any more")
+        close_item(tx, item, "no ask is held any more")
 
 
 def count_held(tx: Transaction, item: Attention) -> Attention:
@@ -348,13 +354,13 @@ def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
     """Approve the item at once if an allowance covers it."""
     wish = item.permission
     found = (
-        allowance_for(_allowances_about(tx, item.user, wish), wish, asker_of(tx, item), tx.now)
+        find_allowance(_allowances_about(tx, item.user, wish), wish, asker_of(tx, item), tx.now)
         if wish
         else None
     )
     if found is None:
         return item
-    move, by, reason = AttentionMove.APPROVE, tx.services.system_agent, f"let through by {found.id}"
+    move, by, reason = AttentionMove.APPROVE, tx.services.system_agent, f"allowed by {found.id}"
     decided = decide_attention(item, move, found.created_by, tx.now, reason=reason)
     allowed = replace(decided, allowance_id=found.id)
     return tx.record(ATTENTION_EVENTS[move], allowed, move=move, reason=reason, source=by)

@@ -8,15 +8,15 @@ from scout.broker.routing import posts
 from scout.broker.routing.unread import counts_by_conversation
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.address import segment
+from scout.identity.address import fold_segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
     Conversation,
     ConversationKind,
     Member,
     Message,
-    channel_id,
-    thread_id,
+    derive_channel_id,
+    derive_thread_id,
 )
 from scout.model.problems.request import NotFound
 from scout.policy.permit import Deed, Subject
@@ -70,11 +70,11 @@ def thread_on(tx: Transaction, message_id: str) -> Conversation:
     """Return the thread on a message, created if needed; readers of the message may create it."""
     message = tx.need(Message, "message", message_id)
     parent = may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
-    found = tx.conversation(thread_id(message.id))
+    found = tx.conversation(derive_thread_id(message.id))
     if found is not None:
         return found
     thread = Conversation(
-        id=thread_id(message.id),
+        id=derive_thread_id(message.id),
         created_at=tx.now,
         updated_at=tx.now,
         kind=ConversationKind.THREAD,
@@ -147,12 +147,12 @@ def _member_view(tx: Transaction, conversation: Conversation, member: Member) ->
 def channel_named(tx: Transaction, name: str) -> Conversation:
     """Return a channel by its name or id, else refuse."""
     owner = tx.actor.user or tx.services.operator
-    folded = name if name.startswith("cnv_") else segment(name.removeprefix("channel:").lstrip("#"))
-    ident = folded if name.startswith("cnv_") else channel_id(owner, folded)
+    folded = name if name.startswith("cnv_") else fold_segment(name.removeprefix("channel:").lstrip("#"))
+    ident = folded if name.startswith("cnv_") else derive_channel_id(owner, folded)
     found = tx.get(Conversation, ident)
     if found is None or found.kind is not ConversationKind.CHANNEL:
         make = Remedy(operation="channel.create", parameters={"name": folded}, why="make it")
-        look = Remedy(operation="channel.list", parameters={}, why="the channels there are")
+        look = Remedy(operation="channel.list", parameters={}, why="list the channels")
         remedies = (look,) if name.startswith("cnv_") else (make, look)
         raise Refused(NotFound(noun="channel", id=name[:60], remedies=remedies))
     return found

@@ -12,11 +12,11 @@ from scout.model.conversation import (
     Member,
     Message,
     MessageKind,
-    broadcast_id,
     check_kind,
-    dm_id,
+    derive_broadcast_id,
+    derive_dm_id,
+    derive_member_id,
     join,
-    member_id,
 )
 from scout.model.delivery import Delivery, check_origin
 from scout.model.events.asks import DeliveryRequested
@@ -26,8 +26,8 @@ from scout.model.events.talk import (
     ConversationMember,
     MessagePosted,
     Opened,
-    message_of,
-    posted,
+    build_post,
+    read_message,
 )
 
 _NEWEST = (1 << 63) - 1
@@ -35,7 +35,7 @@ _NEWEST = (1 << 63) - 1
 
 def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
     """Return the direct conversation of two agents, created on first use."""
-    ident = dm_id(one, other)
+    ident = derive_dm_id(one, other)
     found = tx.conversation(ident)
     if found is not None:
         return found
@@ -45,7 +45,7 @@ def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
 
 def broadcast_conversation(tx: Transaction, user: str) -> Conversation:
     """Return a user's broadcast conversation, created on first use."""
-    ident = broadcast_id(user)
+    ident = derive_broadcast_id(user)
     found = tx.get(Conversation, ident)
     return found or create_conversation(tx, _made(tx, ident, ConversationKind.BROADCAST, owner=user))
 
@@ -68,7 +68,7 @@ def create_conversation(
 def new_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
     """Return a new membership, not stored yet."""
     return Member(
-        id=member_id(conversation_id, agent_id),
+        id=derive_member_id(conversation_id, agent_id),
         created_at=tx.now,
         updated_at=tx.now,
         conversation_id=conversation_id,
@@ -125,9 +125,9 @@ def post(
         work_item_id=work_item_id,
         created_at=tx.now,
     )
-    event = tx.append(MessagePosted, conversation_id, posted(message), metadata, source=who)
+    event = tx.append(MessagePosted, conversation_id, build_post(message), metadata, source=who)
     assert isinstance(event, MessagePosted)
-    return message_of(event)
+    return read_message(event)
 
 
 def deliver(

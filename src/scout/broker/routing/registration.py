@@ -7,13 +7,13 @@ from scout.identity.address import fold
 from scout.identity.branch import check_ref
 from scout.identity.path import AgentPath, Kind
 from scout.identity.reserved import RESERVED
-from scout.identity.spelling import directory_definition
+from scout.identity.spelling import name_directory_agent
 from scout.model.agent import (
     Agent,
     AgentConfig,
     Lifecycle,
     PermissionProfile,
-    new_agent,
+    create_agent,
     take_search_index,
     take_sub_index,
 )
@@ -63,7 +63,7 @@ def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Su
     born = spelling.birth_branch
     if born and place and tx.ledger.one(Agent, "agent_born", root=place.project_root, branch=born):
         born = None  # a retired agent keeps its birth branch
-    agent = new_agent(
+    agent = create_agent(
         tx.mint("agt"),
         spelling.path,
         tx.now,
@@ -90,7 +90,7 @@ def enter_at(tx: Transaction, path: AgentPath, config: AgentConfig) -> Agent:
         raise tx.missing("agent", str(path.parent))
     if parent is not None:
         _take_index(tx, parent, path)
-    agent = new_agent(
+    agent = create_agent(
         tx.mint("agt"),
         path,
         tx.now,
@@ -171,7 +171,7 @@ def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
         holders = tx.everybody.find(wanted, 1)
         return bool(holders) and holders[0].project_root != place.project_root
 
-    definition = directory_definition(place.definition, place.parent_folder, place.configured_name, taken)
+    definition = name_directory_agent(place.definition, place.parent_folder, place.configured_name, taken)
     branch = place.branch or MAIN_BRANCH
     wish = RegistrationWish(
         owner=owner,

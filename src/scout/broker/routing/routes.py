@@ -25,11 +25,11 @@ from scout.model.events.presence import ENDPOINT_EVENTS, AgentOffline, AgentOnli
 from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.model.problems.target import AmbiguousEndpoint, RetiredTarget
 from scout.model.token import TokenKind
-from scout.policy.choose import Choice, Demand, choose, default_harness
+from scout.policy.choose import Choice, Demand, choose, choose_default_harness
 from scout.policy.directory import Viewpoint
-from scout.policy.nearest import ranked
+from scout.policy.nearest import rank_names
 from scout.policy.permit import Actor, check_directory
-from scout.policy.wake import Reach, reach_of
+from scout.policy.wake import Reach, build_reach
 
 _LONGEST_NAME = 60  # of an unknown harness, in a refusal
 
@@ -133,7 +133,7 @@ def is_live(tx: Transaction, agent: Agent) -> bool:
 
 
 def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
-    return reach_of(
+    return build_reach(
         agent,
         tx.address(agent.id),
         endpoints,
@@ -168,7 +168,7 @@ def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> t
                 raise Refused(_none_ready(tx, agent))
             return None, "no live session, and no harness is set for it"
         try:
-            harness = default_harness(None, None, None, ready, tx.address(agent.id))
+            harness = choose_default_harness(None, None, None, ready, tx.address(agent.id))
         except Refused as refusal:
             if strict:
                 raise
@@ -245,7 +245,7 @@ def unknown_harness(
     services: Services, harness: str, *remedies: Remedy, hint: str = ""
 ) -> HarnessUnavailable:
     """Return the refusal of an unknown harness, with the nearest names."""
-    near = ranked(harness, services.harnesses, 3)
+    near = rank_names(harness, services.harnesses, 3)
     if harness == services.default_harness and not hint:
         hint = "it is the default in the settings"
         right = ({"key": "harness", "value": name} for name in near[:1])
@@ -263,14 +263,14 @@ def unknown_harness(
 def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
     """Return the refusal of a harness that cannot run here."""
     services = tx.services
-    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
     if harness not in services.harnesses:
         return unknown_harness(services, harness, look)
     needs = services.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
         address = tx.address(agent.id)
         wish = {"address": address, "config": ["command=PROGRAM"]}
-        remedy = Remedy(operation="agent.config", parameters=wish, why="which program it is")
+        remedy = Remedy(operation="agent.config", parameters=wish, why="set its program")
         hint = "no command is set for it"
         return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
     probe = services.ready.get(harness)
@@ -284,7 +284,7 @@ def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
     address = tx.address(agent.id)
     queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
     remedies = (
-        Remedy(operation="runtimes", parameters={}, why="what each harness lacks"),
+        Remedy(operation="runtimes", parameters={}, why="see what each harness lacks"),
         Remedy(operation="config.set", parameters={"key": "harness", "value": "claude"}, why="the default"),
         Remedy(operation="ask", parameters=queue, why="it waits until one is ready"),
     )
@@ -320,7 +320,7 @@ def announce_presence(tx: Transaction, before: Endpoint, after: Endpoint, reason
     if (before.state in ACTIVE) is (after.state in ACTIVE):
         return
     if after.state in ACTIVE:
-        wake_agent(tx, after.agent_id, "a session of it is there")
+        wake_agent(tx, after.agent_id, "it has a live session")
     others = tx.endpoints(after.agent_id)
     if not any(one.state in ACTIVE for one in others if one.id != after.id):
         record_presence(tx, after, AgentOnline if after.state in ACTIVE else AgentOffline, reason)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from scout.base.time import Time
 from scout.broker.routing import posts
 from scout.broker.transaction.transaction import Transaction
-from scout.model.conversation import Conversation, Member, Message, advance_cursor, broadcast_id
+from scout.model.conversation import Conversation, Member, Message, advance_cursor, derive_broadcast_id
 from scout.model.delivery import Delivery
 from scout.model.events.talk import ConversationCursor
 from scout.model.ref import Ref
@@ -138,7 +138,7 @@ def talks_of(tx: Transaction, agent_id: str) -> list[str]:
     """Return the ids of group conversations that reach an agent, including a broadcast not yet created."""
     agent = tx.agent(agent_id)
     places = [str(row[0]) for row in tx.ledger.rows("followed_all", agent=agent_id)]
-    to_all = [broadcast_id(agent.owner)] if agent is not None and agent.owner else []
+    to_all = [derive_broadcast_id(agent.owner)] if agent is not None and agent.owner else []
     return list(dict.fromkeys((*places, *to_all)))
 
 
@@ -147,7 +147,7 @@ def broadcast_for(tx: Transaction, agent_id: str) -> Conversation | None:
     agent = tx.agent(agent_id)
     if agent is None or agent.owner is None or agent.node != tx.services.node:
         return None
-    return tx.conversation(broadcast_id(agent.owner))
+    return tx.conversation(derive_broadcast_id(agent.owner))
 
 
 def _unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> Followed | None:

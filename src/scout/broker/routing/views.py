@@ -19,7 +19,7 @@ from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.question import Question
 from scout.model.reservation import Reservation, is_active_reservation
 from scout.model.session import Session
-from scout.model.status import AgentStatus, agent_status
+from scout.model.status import AgentStatus, get_status
 from scout.model.work_item import WorkItem
 from scout.policy.directory import Instance
 from scout.policy.permit import may_read_attention
@@ -72,7 +72,7 @@ def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> d
     waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
     needs = [one for one in waits if one.source.id == agent.id]
     within = tx.rules.periods.online_within
-    status = agent_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
+    status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
     if agent.kind is Kind.CONNECTOR and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is online
     return {

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import Refused, code_of
+from scout.base.refusal import Refused, get_code
 from scout.broker.routing import (
     attention_items,
     conversations,
@@ -36,11 +36,11 @@ from scout.policy.wake import (
     WakeAction,
     WakeContext,
     WakeDecision,
-    budgeted,
+    apply_wake_budget,
     check_reach,
     decide_wake,
 )
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 
 _MINUTE = 60
 _HOUR = 3600
@@ -124,7 +124,7 @@ def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, 
     elif decision.action is WakeAction.HOLD:
         until, kind, reason = None, WaitingKind.OPERATOR, explain_decision(tx, decision)
         check = _HOUR  # the budget is free again by then; a manual start needs no reminder
-        if decision.rule != code_of(WakeBudget):
+        if decision.rule != get_code(WakeBudget):
             show_held(tx, ask.target, "is started by hand", decision.remedies)
     else:
         return flight
@@ -188,7 +188,7 @@ def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str
         return decision
     wakes = tx.ledger.times("wakes_recent", **wanted)
     name = conversations.name_of(tx, conversation_id)
-    held = budgeted(decision, wakes, tx.rules.limits, tx.now, name=name)
+    held = apply_wake_budget(decision, wakes, tx.rules.limits, tx.now, name=name)
     if held is not decision:
         attention_items.report_wake_budget(tx, conversation_id, wakes, name)
     return held
@@ -198,8 +198,8 @@ def explain_decision(tx: Transaction, decision: WakeDecision) -> str:
     """Explain a decision; a hold includes the commands with which a person can release it."""
     if decision.action is not WakeAction.HOLD or decision.holder is None:
         return decision.reason
-    commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
-    if decision.rule == code_of(WakeBudget):
+    commands = "; ".join(build_command_line(remedy) for remedy in decision.remedies)
+    if decision.rule == get_code(WakeBudget):
         return f"{decision.reason}; {commands}"
     by_hand = f"{tx.address(decision.holder.agent_id)} is started by hand: {commands}"
     return "; ".join(filter(None, (decision.reason, by_hand)))
@@ -219,7 +219,7 @@ def deliver_message(
     `delegates`: no record tracks the expected answer, so reminders watch the delivery itself.
     """
     holder = decision.holder
-    if decision.action is WakeAction.HOLD and decision.rule != code_of(WakeBudget):
+    if decision.action is WakeAction.HOLD and decision.rule != get_code(WakeBudget):
         show_held(tx, reached, "is started by hand", decision.remedies)
     wakes = decision.action is WakeAction.WAKE
     agent = tx.agent(reached) if wakes else None

@@ -38,7 +38,7 @@ class RestartRecovery:
     async def begin(self) -> None:
         """Mark the reachability of every held session as unknown, then check each."""
         await self._write(_end_unstarted)
-        found: list[Session] = await self._write(_unknown)
+        found: list[Session] = await self._write(_mark_unknown)
         for session in found:
             self._dispatcher.enqueue(session.agent_id, session.id, self._look)
 
@@ -47,7 +47,7 @@ class RestartRecovery:
         harness = self._services.harnesses.get(session.harness)
         async with self._places:
             why_not = await explain_loss(harness, session)
-        await self._write(lambda tx: _looked(tx, ident, why_not))
+        await self._write(lambda tx: _record_look(tx, ident, why_not))
 
 
 def _end_unstarted(tx: Transaction) -> None:
@@ -58,17 +58,17 @@ def _end_unstarted(tx: Transaction) -> None:
             session_end.fail_start(tx, session.id, "the broker was restarted", Layer.BROKER)
 
 
-def _unknown(tx: Transaction) -> list[Session]:
+def _mark_unknown(tx: Transaction) -> list[Session]:
     """Mark the live sessions of held endpoints as of unknown reachability, and return them."""
     found: list[Session] = []
     for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
         session = tx.get(Session, endpoint.session_id)
         if session is not None and session.state is SessionState.LIVE:
-            found.append(_classed(tx, session, SessionClass.REACHABILITY_UNKNOWN))
+            found.append(_record_class(tx, session, SessionClass.REACHABILITY_UNKNOWN))
     return found
 
 
-def _classed(tx: Transaction, session: Session, found: SessionClass) -> Session:
+def _record_class(tx: Transaction, session: Session, found: SessionClass) -> Session:
     if session.session_class is found:
         return session
     return tx.record(SessionUpdated, check_class(session, found, tx.now), move="check", reason=found)
@@ -83,14 +83,14 @@ async def explain_loss(harness: Harness | None, session: Session) -> str:
         return f"this Scout has no harness {session.harness} any more"
     can = harness.capabilities
     if not can.keeps_process or (can.resume and session.native_ids):
-        await _warm(harness, session)  # lets the adapter find its program now
+        await _is_warm(harness, session)  # lets the adapter find its program now
         return ""
-    if await _warm(harness, session):
+    if await _is_warm(harness, session):
         return ""
     return f"its program is gone, and {session.harness} cannot resume it"
 
 
-async def _warm(harness: Harness, session: Session) -> bool:
+async def _is_warm(harness: Harness, session: Session) -> bool:
     try:
         return await asyncio.wait_for(harness.is_warm(session.id), _LOOK)
     except Exception:  # noqa: BLE001 (a program that cannot be checked counts as gone; it is logged)
@@ -98,7 +98,7 @@ async def _warm(harness: Harness, session: Session) -> bool:
         return False
 
 
-def _looked(tx: Transaction, ident: str, why_not: str) -> None:
+def _record_look(tx: Transaction, ident: str, why_not: str) -> None:
     """End a session that cannot continue, unless a turn or terminal uses it, or mark it resumable."""
     session = tx.need(Session, "session", ident)
     unknown = session.session_class is SessionClass.REACHABILITY_UNKNOWN
@@ -109,4 +109,4 @@ def _looked(tx: Transaction, ident: str, why_not: str) -> None:
     if why_not and not works and session.terminal is None:
         session_end.end(tx, session, why_not, SessionClass.NOT_ATTACHABLE)
     else:
-        _classed(tx, session, SessionClass.RESUMABLE)
+        _record_class(tx, session, SessionClass.RESUMABLE)

@@ -93,7 +93,7 @@ async def _create(
 
     def first(tx: Transaction, _: object) -> SessionView:
         made[:] = [create(tx)]
-        return records.view(tx, tx.need(Session, "session", made[0].spec.session_id))
+        return records.show_session(tx, tx.need(Session, "session", made[0].spec.session_id))
 
     view = await call.write_once(request, first)
     for opening in made:
@@ -135,7 +135,9 @@ def _record_ready(tx: Transaction, opening: SessionOpening, started: Started) ->
 
 
 def _start_failure(opening: SessionOpening, problem: Failed) -> SessionFailed:
-    look = Remedy(operation="runtimes.check", parameters={"harness": opening.harness}, why="what it lacks")
+    look = Remedy(
+        operation="runtimes.check", parameters={"harness": opening.harness}, why="see what it lacks"
+    )
     return SessionFailed(
         session_id=opening.spec.session_id,
         layer=problem.layer or Layer.HARNESS,
@@ -155,7 +157,7 @@ async def attach_session(call: SessionCall, request: AttachSession) -> SessionVi
 
     def first(tx: Transaction, _: object) -> SessionView:
         made[:] = [records.attach_session(tx, request)]
-        return records.view(tx, made[0].session)
+        return records.show_session(tx, made[0].session)
 
     view = await call.write_once(request, first)
     for taking in made:
@@ -172,7 +174,7 @@ async def _require_no_writer(call: SessionCall, request: AttachSession) -> None:
     for one in await _observe(call.services.harnesses[name]):
         if one.native_id == request.session and one.live:
             reason = f"it is open in a running program{f' (pid {one.pid})' if one.pid else ''}"
-            raise Refused(records.not_attachable(request.session, reason))
+            raise Refused(records.build_not_attachable(request.session, reason))
 
 
 async def _observe(harness: Harness) -> list[Observed]:

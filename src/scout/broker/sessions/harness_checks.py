@@ -89,6 +89,6 @@ def check_key(name: str) -> str:
     return f"check of {name}"
 
 
-def turns_of(harness: Harness) -> int:
+def count_turns(harness: Harness) -> int:
     """Return the number of model turns in a full check."""
     return TURNS if harness.capabilities.calls_model else 0

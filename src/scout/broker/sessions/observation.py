@@ -46,9 +46,9 @@ async def show_topology(call: CallContext[CallBroker], request: ShowTopology) ->
     if not chosen:
         look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
         raise Refused(unknown_harness(call.services, request.harness or "", look))
-    found = [await _observed(harness, request) for harness in chosen]
+    found = [await _observe_harness(harness, request) for harness in chosen]
     seen = [one for _, some in found for one in some]
-    items: tuple[Sighting, ...] = await call.read(lambda tx: tuple(_sighting(tx, one) for one in seen))
+    items: tuple[Sighting, ...] = await call.read(lambda tx: tuple(_build_sighting(tx, one) for one in seen))
     return Topology(items=items, harnesses=tuple(looked for looked, _ in found))
 
 
@@ -58,7 +58,9 @@ def _may_look(tx: Transaction) -> None:
         raise Refused(Forbidden(action="look", subject="the sessions of this machine", needs=needs))
 
 
-async def _observed(harness: Harness, request: ShowTopology) -> tuple[HarnessObservation, list[Observed]]:
+async def _observe_harness(
+    harness: Harness, request: ShowTopology
+) -> tuple[HarnessObservation, list[Observed]]:
     """Return the newest sessions of one harness; a harness that fails reports its problem."""
     try:
         every = await harness.observe()
@@ -69,14 +71,14 @@ async def _observed(harness: Harness, request: ShowTopology) -> tuple[HarnessObs
     return HarnessObservation(harness=harness.name, found=len(wanted), shown=len(shown)), shown
 
 
-def _sighting(tx: Transaction, seen: Observed) -> Sighting:
+def _build_sighting(tx: Transaction, seen: Observed) -> Sighting:
     session = tx.everybody.native_session(seen.harness, seen.native_id)
     if session is not None:
         return Sighting(**asdict(seen), session_id=session.id, agent=tx.address(session.agent_id))
-    return Sighting(**asdict(seen), attach=_attach(seen) if seen.kind == "session" else None)
+    return Sighting(**asdict(seen), attach=_suggest_attach(seen) if seen.kind == "session" else None)
 
 
-def _attach(seen: Observed) -> Remedy:
+def _suggest_attach(seen: Observed) -> Remedy:
     """Return the command that attaches the session; its directory determines its agent."""
     given = {"session": seen.native_id, "harness": seen.harness}
     if seen.cwd is not None:
@@ -89,7 +91,7 @@ def _attach(seen: Observed) -> Remedy:
 
 async def tail_session(call: CallContext[CallBroker], request: TailSession) -> Tail:
     """Return part of a session's transcript, waiting for new lines if there are none."""
-    spec, harness = await call.read(lambda tx: _looked_at(tx, request.session_id))
+    spec, harness = await call.read(lambda tx: _find_observable(tx, request.session_id))
     clock, periods = call.services.clock, call.services.rules.periods
     end = clock.monotonic() + min(request.wait, periods.long_poll)
     after = -1 if request.after is None else request.after
@@ -105,7 +107,7 @@ async def tail_session(call: CallContext[CallBroker], request: TailSession) -> T
         await asyncio.sleep(min(left, _PAUSE))
 
 
-def _looked_at(tx: Transaction, session_id: str) -> tuple[SessionSpec, Harness]:
+def _find_observable(tx: Transaction, session_id: str) -> tuple[SessionSpec, Harness]:
     """Return a session's spec and harness, if the caller may read its agent."""
     session = tx.need(Session, "session", session_id)
     agent = tx.need(Agent, "agent", session.agent_id)
@@ -114,14 +116,12 @@ def _looked_at(tx: Transaction, session_id: str) -> tuple[SessionSpec, Harness]:
     tx.permit(Deed.READ, subject_of(agent))
     harness = tx.services.harnesses.get(session.harness)
     if harness is None or session.node != tx.services.node:
-        where = (
-            f"on {session.node}" if harness else f"of {session.harness}, into whose files Scout cannot look"
-        )
-        raise Refused(_unseen(session, f"it is a session {where}"))
-    return _spec(tx, session), harness
+        where = f"on {session.node}" if harness else f"of {session.harness}, whose files Scout cannot read"
+        raise Refused(_build_refusal(session, f"it is a session {where}"))
+    return _build_spec(tx, session), harness
 
 
-def _spec(tx: Transaction, session: Session) -> SessionSpec:
+def _build_spec(tx: Transaction, session: Session) -> SessionSpec:
     return SessionSpec(
         session_id=session.id,
         agent_id=session.agent_id,
@@ -131,9 +131,11 @@ def _spec(tx: Transaction, session: Session) -> SessionSpec:
     )
 
 
-def _unseen(session: Session, reason: str) -> SessionNotAttachable:
+def _build_refusal(session: Session, reason: str) -> SessionNotAttachable:
     remedy = Remedy(
-        operation="session.inspect", parameters={"sessionId": session.id}, why="what Scout knows of it"
+        operation="session.inspect",
+        parameters={"sessionId": session.id},
+        why="show what Scout knows about it",
     )
     return SessionNotAttachable(session_id=session.id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
 
@@ -143,13 +145,13 @@ def _unseen(session: Session, reason: str) -> SessionNotAttachable:
 
 async def show_diff(call: CallContext[CallBroker], request: ShowDiff) -> Diff:
     """Return the changes of a flight, from the two snapshots of its work tree."""
-    flight: Flight = await call.read(lambda tx: _readable(tx, request.flight_id))
+    flight: Flight = await call.read(lambda tx: _get_readable_flight(tx, request.flight_id))
     kept = call.services.snapshots
     if kept is None or flight.session_id is None:
-        raise Refused(_no_diff(flight, "no program has worked on it yet"))
+        raise Refused(_build_no_diff(flight, "no program has worked on it yet"))
     change = await asyncio.to_thread(kept.change, flight.session_id, flight.id, patch=not request.stat)
     if change.problem:
-        raise Refused(_no_diff(flight, change.problem))
+        raise Refused(_build_no_diff(flight, change.problem))
     return Diff(
         flight_id=flight.id,
         directory=change.directory,
@@ -162,16 +164,16 @@ async def show_diff(call: CallContext[CallBroker], request: ShowDiff) -> Diff:
     )
 
 
-def _readable(tx: Transaction, ident: str) -> Flight:
+def _get_readable_flight(tx: Transaction, ident: str) -> Flight:
     view = flights.get(tx, GetFlight(flight_id=ident))
     return tx.need(Flight, "flight", view.id)
 
 
-def _no_diff(flight: Flight, reason: str) -> BadRequest:
+def _build_no_diff(flight: Flight, reason: str) -> BadRequest:
     """Return the refusal with the reason, and commands that show what was done."""
-    remedies = [Remedy(operation="flight.get", parameters={"flightId": flight.id}, why="how it stands")]
+    remedies = [Remedy(operation="flight.get", parameters={"flightId": flight.id}, why="show its state")]
     if flight.session_id:
         told = {"sessionId": flight.session_id}
-        remedies.append(Remedy(operation="session.tail", parameters=told, why="what its program did"))
-    problem = f"what {flight.id} changed cannot be said: {reason}"
+        remedies.append(Remedy(operation="session.tail", parameters=told, why="show what its program did"))
+    problem = f"what {flight.id} changed cannot be shown: {reason}"
     return BadRequest(problem=problem, field="flightId", remedies=tuple(remedies))

@@ -20,8 +20,8 @@ from scout.model.session import (
     Session,
     SessionOrigin,
     SessionState,
+    get_native_id,
     is_refused_attach,
-    native_id_of,
     resume_session,
 )
 from scout.model.usage import Usage
@@ -72,19 +72,19 @@ def get_session(tx: Transaction, request: GetSession) -> SessionView:
     session = tx.need(Session, "session", request.session_id)
     if tx.directory.agent(session.agent_id) is None:
         raise tx.missing("session", request.session_id)
-    return view(tx, session)
+    return show_session(tx, session)
 
 
-def view(tx: Transaction, session: Session) -> SessionView:
+def show_session(tx: Transaction, session: Session) -> SessionView:
     """Return a session with its address, current flight and token use."""
-    at_work = _at_work(tx, session)
+    at_work = _find_work(tx, session)
     return extend_record(
         SessionView,
         session,
         address=tx.address(session.agent_id),
         running=at_work is not None,
         flight_id=at_work.flight_id if at_work else None,
-        tokens=_tokens(tx, session),
+        tokens=_sum_tokens(tx, session),
     )
 
 
@@ -94,13 +94,13 @@ def may_read(tx: Transaction, session: Session) -> bool:
     return agent is not None and tx.allows(Deed.READ, subject_of(agent))
 
 
-def _at_work(tx: Transaction, session: Session) -> Delivery | None:
+def _find_work(tx: Transaction, session: Session) -> Delivery | None:
     ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     working = [one for one in ways if one.held and one.state is EndpointState.WORKING]
     return recovery.delivery_of_endpoint(tx.ledger, working[-1]) if working else None
 
 
-def _tokens(tx: Transaction, session: Session) -> TokenUse:
+def _sum_tokens(tx: Transaction, session: Session) -> TokenUse:
     """Sum the tokens of the session's turns, from its agent's usage reports."""
     found = tx.ledger.many(
         Usage, "usage_of_agent", agent=session.agent_id, since=session.created_at, limit=_MANY
@@ -117,7 +117,7 @@ def _tokens(tx: Transaction, session: Session) -> TokenUse:
 # -- start and fork ----------------------------------------------------------------------------------
 
 
-def _controlled(tx: Transaction, agent: Agent) -> Agent:
+def _check_controlled(tx: Transaction, agent: Agent) -> Agent:
     """Return the agent if the caller controls it and it is not retired."""
     tx.permit(Deed.CONTROL, subject_of(agent))
     if agent.lifecycle is Lifecycle.RETIRED:
@@ -128,14 +128,14 @@ def _controlled(tx: Transaction, agent: Agent) -> Agent:
 def start(tx: Transaction, request: StartSession) -> SessionOpening:
     """Create a new session for an agent, regardless of its other sessions."""
     pause.check_not_paused(tx)
-    agent = _controlled(tx, tx.resolve(request.agent).agent)
+    agent = _check_controlled(tx, tx.resolve(request.agent).agent)
     if request.node not in (None, tx.services.node):
         raise Refused(PeerUnreachable(node=request.node or ""))
     fresh = Choice(action=ChoiceAction.START, rule="a new session", harness=request.harness)
     route = routes.route_of(tx, agent, fresh, harness=request.harness, strict=True)
     if route.harness is None or not route.runs:
         raise Refused(routes.harness_unavailable(tx, route.harness or request.harness or "", agent))
-    more = {"cwd": _folder(tx, route.harness)} if request.cwd is not None else {}
+    more = {"cwd": _check_requested_folder(tx, route.harness)} if request.cwd is not None else {}
     endpoint = session_records.create_session(
         tx,
         agent,
@@ -147,7 +147,7 @@ def start(tx: Transaction, request: StartSession) -> SessionOpening:
     return session_records.opening_of(tx, agent, endpoint)
 
 
-def _folder(tx: Transaction, harness: str) -> str:
+def _check_requested_folder(tx: Transaction, harness: str) -> str:
     """Return the requested directory, if programs may be started in it."""
     assert tx.place is not None  # the request names a directory
     routes.check_folder(tx, tx.place.directory, harness, tx.place.repository)
@@ -158,10 +158,10 @@ def fork(tx: Transaction, request: ForkSession) -> SessionOpening:
     """Create a copy of a session, which only the caller can reach, by its id."""
     pause.check_not_paused(tx)
     session = tx.need(Session, "session", request.session_id)
-    agent = _controlled(tx, tx.need(Agent, "agent", session.agent_id))
+    agent = _check_controlled(tx, tx.need(Agent, "agent", session.agent_id))
     harness = tx.services.harnesses.get(session.harness)
-    if harness is None or not harness.capabilities.fork or native_id_of(session) is None:
-        raise Refused(_unforkable(tx, session))
+    if harness is None or not harness.capabilities.fork or get_native_id(session) is None:
+        raise Refused(_build_unforkable(tx, session))
     endpoint = session_records.create_session(
         tx,
         agent,
@@ -174,7 +174,7 @@ def fork(tx: Transaction, request: ForkSession) -> SessionOpening:
     return session_records.opening_of(tx, agent, endpoint)
 
 
-def _unforkable(tx: Transaction, session: Session) -> SessionNotAttachable:
+def _build_unforkable(tx: Transaction, session: Session) -> SessionNotAttachable:
     new = {"agent": tx.address(session.agent_id), "harness": session.harness}
     remedy = Remedy(operation="session.start", parameters=new, why="a new session")
     reason = f"{session.harness} cannot fork a session"
@@ -198,23 +198,23 @@ def find_session(tx: Transaction, request: AttachSession) -> tuple[Session | Non
     if session is None and request.session.startswith("ses_"):
         raise tx.missing("session", request.session)
     if session is None and request.harness is None:
-        problem = "a session that Scout does not know is named together with its harness"
+        problem = "name the harness of a session that Scout does not know"
         raise Refused(BadRequest(problem=problem, field="harness"))
     named = request.harness or (session.harness if session else "")
     if named not in tx.services.harnesses:
         raise Refused(routes.harness_unavailable(tx, named))
     session = session or tx.everybody.native_session(named, request.session)
     if session is not None and session.harness != named:
-        raise Refused(_mismatch(tx, session, named))
+        raise Refused(_build_mismatch(tx, session, named))
     return session, named
 
 
-def _mismatch(tx: Transaction, session: Session, named: str) -> HarnessMismatch:
+def _build_mismatch(tx: Transaction, session: Session, named: str) -> HarnessMismatch:
     address = tx.address(session.agent_id)
     right = {"session": session.id, "harness": session.harness}
     new = {"agent": address, "harness": named}
     remedies = (
-        Remedy(operation="session.attach", parameters=right, why="in the harness that it is of"),
+        Remedy(operation="session.attach", parameters=right, why="in its own harness"),
         Remedy(operation="session.start", parameters=new, why="a new session"),
     )
     return HarnessMismatch(address=address, requested=named, attached=(session.harness,), remedies=remedies)
@@ -223,26 +223,32 @@ def _mismatch(tx: Transaction, session: Session, named: str) -> HarnessMismatch:
 def attach_session(tx: Transaction, request: AttachSession) -> Taking:
     """Create the record and endpoint of the session to attach; refuse one that a person has open."""
     session, harness = find_session(tx, request)
-    agent = _controlled(tx, _owner(tx, request, session))
+    agent = _check_controlled(tx, _find_owner(tx, request, session))
     if session is None:
         native = request.session
-        cwd = _folder(tx, harness) if request.cwd is not None else agent.working_dir or agent.project_root
+        cwd = (
+            _check_requested_folder(tx, harness)
+            if request.cwd is not None
+            else agent.working_dir or agent.project_root
+        )
         more = {"cwd": cwd, "origin": SessionOrigin.ATTACHED}
         endpoint = session_records.create_session(tx, agent, harness, model=agent.config.model, more=more)
         session = tx.need(Session, "session", endpoint.session_id or "")
         return Taking(session, native, session_records.opening_of(tx, agent, endpoint))
-    native = native_id_of(session) or session.id
+    native = get_native_id(session) or session.id
     if _is_held(tx, session):
         return Taking(session, native)
     if session.state is SessionState.LIVE and session.origin is SessionOrigin.ENROLLED:
-        raise Refused(not_attachable(session.id, "a person has it open, and it takes what comes by itself"))
+        raise Refused(
+            build_not_attachable(session.id, "a person has it open; it receives messages by itself")
+        )
     if session.state is not SessionState.LIVE:
         session = tx.record(SessionResumed, resume_session(session, tx.now), move="resume")
     endpoint = session_records.create_endpoint(tx, session, session.permission_profile)
     return Taking(session, native, session_records.opening_of(tx, agent, endpoint))
 
 
-def not_attachable(ident: str, reason: str) -> SessionNotAttachable:
+def build_not_attachable(ident: str, reason: str) -> SessionNotAttachable:
     """Return the refusal of a session that another program has open."""
     return SessionNotAttachable(session_id=ident, layer=Layer.SESSION, reason=reason)
 
@@ -253,7 +259,7 @@ def _is_held(tx: Transaction, session: Session) -> bool:
     return live and any(one.held and one.state not in ENDPOINT.terminal for one in ways)
 
 
-def _owner(tx: Transaction, request: AttachSession, session: Session | None) -> Agent:
+def _find_owner(tx: Transaction, request: AttachSession, session: Session | None) -> Agent:
     """Return the agent that the session belongs to or will belong to; the owner never changes."""
     named = tx.resolve(request.agent).agent if request.agent else None
     if session is None:
@@ -261,7 +267,7 @@ def _owner(tx: Transaction, request: AttachSession, session: Session | None) -> 
         if named is not None:
             return named
         if place is None:
-            raise Refused(BadRequest(problem="say whose session it becomes", field="agent"))
+            raise Refused(BadRequest(problem="name the agent that gets the session", field="agent"))
         return registration.base_agent(tx, place)
     if named is not None and named.id != session.agent_id:
         address = tx.address(session.agent_id)

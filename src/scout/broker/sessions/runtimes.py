@@ -10,11 +10,11 @@ from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import pause
 from scout.broker.routing.routes import unknown_harness
 from scout.broker.sessions.control import SessionBroker
-from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, check_key, turns_of
+from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, check_key, count_turns
 from scout.broker.transaction.call import CallContext
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
-from scout.policy.nearest import ranked
+from scout.policy.nearest import rank_names
 from scout.policy.permit import Deed, Subject
 from scout.ports import Harness, Probe
 from scout.protocol.request import Page
@@ -31,7 +31,7 @@ async def list_runtimes(call: CallContext[SessionBroker], request: ListRuntimes)
         every = tuple(services.harnesses.values())
         await probe_all(services, every)
         return Page(items=tuple(show_runtime(services, checks, one) for one in every))
-    harness = harness_named(services, request.check)
+    harness = find_harness(services, request.check)
     if request.wait:
         await _wait_for_verdict(call, request, harness.name)
     else:
@@ -51,7 +51,7 @@ async def _wait_for_verdict(call: CallContext[SessionBroker], request: ListRunti
 async def check_runtime(call: CallContext[SessionBroker], request: CheckRuntime) -> Runtime:
     """Start a check. It takes turns of a model only with consent, and none while Scout is paused."""
     services, checks = call.services, call.broker.checks
-    harness = harness_named(services, request.harness)
+    harness = find_harness(services, request.harness)
     await call.read(_may_check)
     await probe_all(services, (harness,))
     checks.start(CheckWish(harness, services.ready[harness.name], request.yes, request.command or ()))
@@ -60,7 +60,7 @@ async def check_runtime(call: CallContext[SessionBroker], request: CheckRuntime)
 
 async def stop_check(call: CallContext[SessionBroker], request: StopCheck) -> Runtime:
     """Stop a running check and everything it started."""
-    harness = harness_named(call.services, request.harness)
+    harness = find_harness(call.services, request.harness)
     await call.read(_may_administer)
     await call.broker.checks.stop(harness.name)
     return show_runtime(call.services, call.broker.checks, harness)
@@ -81,15 +81,15 @@ async def probe_all(services: Services, wanted: Sequence[Harness]) -> None:
         services.ready[harness.name] = probe
 
 
-def harness_named(services: Services, name: str) -> Harness:
+def find_harness(services: Services, name: str) -> Harness:
     """Return a harness by name, or refuse with the nearest name."""
     if name in services.harnesses:
         return services.harnesses[name]
-    near = ranked(name, services.harnesses, 1)
+    near = rank_names(name, services.harnesses, 1)
     again = [
         Remedy(operation="runtimes.check", parameters={"harness": one}, why="the nearest") for one in near
     ]
-    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
     raise Refused(unknown_harness(services, name, *again, look))
 
 
@@ -98,7 +98,7 @@ async def probe_harness(harness: Harness) -> Probe:
     try:
         return await asyncio.wait_for(harness.probe(), _LOOK)
     except TimeoutError:
-        return Probe(ready=False, hint=f"it did not say within {_LOOK:g} s whether it is there")
+        return Probe(ready=False, hint=f"its check did not finish within {_LOOK:g} s")
     except Exception as error:  # noqa: BLE001 (one failure must not hide the others; it is logged)
         _LOG.exception("probing %s", harness.name)
         return Probe(ready=False, hint=f"{type(error).__name__}: {error}")
@@ -121,7 +121,7 @@ def show_runtime(services: Services, checks: HarnessChecks, harness: Harness) ->
         capabilities=facts,
         native_profiles=profiles,
         notes=probe.notes,
-        turns=turns_of(harness),
+        turns=count_turns(harness),
         check=state,
         checks=lines,
     )

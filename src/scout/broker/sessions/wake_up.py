@@ -30,26 +30,26 @@ def wake(tx: Transaction, request: Wake) -> tuple[Woken, SessionOpening | None]:
     agent = agents.find(tx, request.address, Deed.CONTROL)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, agent))
-    wish = Demand(harness=_harness_in(request.address), caller=tx.caller)
+    wish = Demand(harness=_read_harness(request.address), caller=tx.caller)
     routes.check_harness(tx, agent, wish)
     choice = routes.choice_for(tx, agent, wish)
     endpoint = choice.endpoint
     if endpoint is not None and is_online(endpoint, tx.now, tx.rules.periods.online_within):
-        return _woken(tx, agent, endpoint), _resting(tx, agent, endpoint)
+        return _build_already_live(tx, agent, endpoint), _build_restart(tx, agent, endpoint)
     pause.check_not_paused(tx)
     check_reach(routes.route_of(tx, agent, choice, harness=wish.harness, strict=True).reach)
     opening = preparation.open_session(tx, agent, wish)
     if not isinstance(opening, SessionOpening):
-        raise Refused(_cannot(tx, agent, opening))
-    return _woken(tx, agent, tx.need(Endpoint, "endpoint", opening.endpoint_id)), opening
+        raise Refused(_build_cannot_wake(tx, agent, opening))
+    return _build_already_live(tx, agent, tx.need(Endpoint, "endpoint", opening.endpoint_id)), opening
 
 
-def _harness_in(address: str) -> str | None:
+def _read_harness(address: str) -> str | None:
     """Return the harness in an address such as `@arc#codex`."""
     return parse_handle(address).harness if isinstance(lex(address), HandleName) else None
 
 
-def _woken(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Woken:
+def _build_already_live(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Woken:
     return Woken(
         outcome="already live",
         address=tx.address(agent.id),
@@ -58,7 +58,7 @@ def _woken(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Woken:
     )
 
 
-def _resting(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening | None:
+def _build_restart(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening | None:
     """Return the opening that restarts an idle session's program, if its harness keeps one between turns."""
     harness = tx.services.harnesses.get(endpoint.harness or "")
     session = tx.get(Session, endpoint.session_id)
@@ -72,9 +72,9 @@ def _resting(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpenin
     return opening
 
 
-def _cannot(tx: Transaction, agent: Agent, problem: Failed | None) -> WakeFailed:
+def _build_cannot_wake(tx: Transaction, agent: Agent, problem: Failed | None) -> WakeFailed:
     address = tx.address(agent.id)
-    look = Remedy(operation="show", parameters={"address": address}, why="how it is reached")
+    look = Remedy(operation="show", parameters={"address": address}, why="show how it is reached")
     failed = problem or Failed(layer=Layer.SESSION, reason="its session is being started")
     return WakeFailed(
         target=address, attempts=1, layer=failed.layer, reason=failed.reason, log=failed.log, remedies=(look,)
@@ -88,7 +88,7 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
     reason = f"interrupted by {who}{f': {request.reason}' if request.reason else ''}"
     flights: list[str] = []
     others: list[Unnamed] = []
-    for endpoint, delivery in _at_work(tx, agent):
+    for endpoint, delivery in _find_running_turns(tx, agent):
         flight = tx.get(Flight, delivery.flight_id)
         if flight is not None and flight.state not in FLIGHT.terminal:
             flight_state.finish_flight(tx, flight, cancel_flight(flight, reason, tx.now))
@@ -96,13 +96,13 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
         else:
             others.append((endpoint.harness or "", endpoint.session_id or "", turn_record.run_id(delivery)))
     address = tx.address(agent.id)
-    told = reason if flights or others else "nothing was under way"
+    told = reason if flights or others else "no turn was running"
     return Interrupted(
         address=address, interrupted=bool(flights), flights=tuple(flights), reason=told
     ), others
 
 
-def _at_work(tx: Transaction, agent: Agent) -> list[tuple[Endpoint, Delivery]]:
+def _find_running_turns(tx: Transaction, agent: Agent) -> list[tuple[Endpoint, Delivery]]:
     """Return the running turns in sessions that Scout holds."""
     working = [one for one in tx.endpoints(agent.id) if one.state is EndpointState.WORKING and one.held]
     found = [(one, recovery.delivery_of_endpoint(tx.ledger, one)) for one in working]

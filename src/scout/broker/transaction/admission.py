@@ -13,9 +13,9 @@ from scout.model.agent import Agent
 from scout.model.events.directory import TokenCreated, TokenRevoked
 from scout.model.problems.request import Unauthenticated
 from scout.model.session import Session
-from scout.model.token import Token, TokenKind, check_token, hash_of, require_valid, revoke_token
+from scout.model.token import Token, TokenKind, check_token, hash_secret, require_valid, revoke_token
 from scout.policy.directory import OUTSIDE, Viewpoint
-from scout.policy.permit import Actor, Deed, actor_of
+from scout.policy.permit import Actor, Deed, identify_actor
 from scout.ports import Surroundings
 from scout.protocol.scout import Credential
 from scout.store.directory import find_work_tree_agent
@@ -114,7 +114,7 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
     token = _find_token(ledger, credential.secret)
     now = services.clock.now()
     agent = ledger.get(Agent, token.agent_id) if token else None
-    actor = actor_of(token, now, agent)
+    actor = identify_actor(token, now, agent)
     assert token is not None  # a missing token
     place = here if actor.kind is TokenKind.OPERATOR else None
     caller = caller_of(services, ledger, actor, agent, place)
@@ -128,10 +128,10 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
 def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
     if not secret:
         return None
-    hashed = hash_of(secret)
+    hashed = hash_secret(secret)
     token = ledger.one(Token, "token_hashed", hashed=hashed)
     if token is None or not secrets.compare_digest(token.hashed, hashed):
-        whose = Remedy(operation="doctor", parameters={}, why="whether your token file is the daemon's")
+        whose = Remedy(operation="doctor", parameters={}, why="check that your token file is the daemon's")
         reason, needs = "this token is not known here", ("an agent's token", "the operator's token")
         raise Refused(Unauthenticated(reason=reason, needs=needs, remedies=(whose,)))
     return token
@@ -222,7 +222,7 @@ def create_agent_token(
 
 def mint_token(tx: Transaction, token: Token) -> tuple[Token, str]:
     secret = tx.services.ids.secret()
-    token = check_token(replace(token, hashed=hash_of(secret)))
+    token = check_token(replace(token, hashed=hash_secret(secret)))
     return tx.record(TokenCreated, token, move="create"), secret
 
 

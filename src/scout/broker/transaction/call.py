@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from scout.base.codec import decode, encode, stored
+from scout.base.codec import decode, encode, encode_for_store
 from scout.base.refusal import Refused
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.cache import Cache
@@ -28,7 +28,7 @@ from scout.protocol.access import Minted
 from scout.protocol.agents import Identity, Registered
 from scout.protocol.enrolment import Enrolled
 from scout.protocol.inbox import Claimed
-from scout.protocol.request import Request, Write, result_of
+from scout.protocol.request import Request, Write, get_result_type
 from scout.store.ledger import Ledger, Remembered
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
     answer = handler(tx, request)
     if isinstance(answer, Claimed) and not answer.items:
         return answer  # nothing was written, so a repeat is harmless
-    receipt = Remembered(_hash_of(request), stored(_without_secret(answer)))
+    receipt = Remembered(_hash_of(request), encode_for_store(_without_secret(answer)))
     key = request.idempotency_key
     tx.ledger.remember(_actor_of(tx), request.operation, key, receipt=receipt, now=tx.now)
     return answer
@@ -155,7 +155,7 @@ def find_answer(tx: Transaction, request: Write[T]) -> T | None:
         return None
     if known.hash != _hash_of(request):
         raise Refused(KeyReused(key=request.idempotency_key, operation=request.operation))
-    return decode(known.answer, result_of(type(request)))
+    return decode(known.answer, get_result_type(type(request)))
 
 
 def _actor_of(tx: Transaction) -> str:
@@ -192,5 +192,5 @@ async def until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
                 raise
             tries += 1
             if tries == 1:
-                _LOG.warning("%s; what happened is recorded when there is room", refusal)
+                _LOG.warning("%s; the record is written when there is space", refusal)
             await asyncio.sleep(min(back_off(tries, rule), _MOST))

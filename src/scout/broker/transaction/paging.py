@@ -34,7 +34,7 @@ def cursor(text: str | None) -> str | None:
     except (ValueError, binascii.Error):
         place = ""
     if not place.isprintable() or not place:
-        raise Refused(BadRequest(problem="this is no cursor of a page", field="cursor"))
+        raise Refused(BadRequest(problem="this is not a cursor of a page", field="cursor"))
     return place
 
 
@@ -49,7 +49,7 @@ def after_number(text: str | None, default: int = 0) -> int:
     if place is None:
         return default
     if not (place.isascii() and place.isdigit() and int(place) <= _MOST):
-        raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+        raise Refused(BadRequest(problem="this is not a cursor of this list", field="cursor"))
     return int(place)
 
 

@@ -20,8 +20,8 @@ from scout.model.grant import Grant, is_valid_grant
 from scout.model.problems.request import Forbidden, NotFound, NotOwner
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
-from scout.policy.directory import Instance, Viewpoint, instance_of
-from scout.policy.handle import Resolution, agent_address, minimal, shorter_alias
+from scout.policy.directory import Instance, Viewpoint, get_instance
+from scout.policy.handle import Resolution, find_shorter_alias, format_agent_address, minimize_address
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
 from scout.policy.resolve import resolve
 from scout.ports import Surroundings
@@ -31,7 +31,7 @@ from scout.store.ledger import Ledger
 T = TypeVar("T", bound=Record)
 
 
-_WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
+_WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 
 
 def subject_of(agent: Agent) -> Subject:
@@ -245,12 +245,12 @@ class Transaction:
         key = (agent.id, self.actor.user)
         kept = self.cache.addresses
         if key not in kept:
-            kept[key] = agent_address(agent, self.everybody, self.services.node)
+            kept[key] = format_agent_address(agent, self.everybody, self.services.node)
         return kept[key]
 
     def alias(self, agent: Agent) -> str | None:
         """Return an alias of the caller's that is shorter than the agent's address."""
-        return shorter_alias(agent, self.address(agent.id), self.everybody)
+        return find_shorter_alias(agent, self.address(agent.id), self.everybody)
 
     def instance(self, agent: Agent, session_id: str | None = None) -> Instance:
         """Return the instance for one session of an agent, or for the agent itself."""
@@ -258,11 +258,11 @@ class Transaction:
             found = self.resolve(f"session:{session_id}" if session_id else str(agent.path))
         except Refused:
             return Instance(agent=agent)
-        return instance_of(agent, found.choice.endpoint if found.agent.id == agent.id else None)
+        return get_instance(agent, found.choice.endpoint if found.agent.id == agent.id else None)
 
     def minimal(self, instance: Instance) -> str:
         """Return the shortest address that reaches an instance."""
-        return minimal(instance, self.directory, self.now)
+        return minimize_address(instance, self.directory, self.now)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
         """Return the record with this id, from the cache if it is there."""

@@ -54,7 +54,7 @@ from scout.protocol.finish import (
     FinishState,
     LeftAgent,
 )
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 
 FinishCall = CallContext[FinishBroker]
 _LONGEST = 60.0  # seconds of one wait
@@ -315,7 +315,7 @@ def _option(facts: FinishFacts, choice: FinishChoice) -> FinishOption:
         problem = refusal.diagnostic.message
     else:
         problem = merge_conflict(facts).message if plan.conflicts else ""
-    command = command_line(Remedy(operation="finish", parameters=wish))
+    command = build_command_line(Remedy(operation="finish", parameters=wish))
     return FinishOption(choice=choice, does=describe_effect(facts, choice), command=command, problem=problem)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from scout.base.ids import prefix_of
+from scout.base.ids import parse_prefix
 from scout.base.refusal import Refused, Remedy
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.address import fold
@@ -55,7 +55,7 @@ def _find_owner(tx: Transaction, root: str, folder: FoundFolder) -> Agent | None
 def explain_conflict(tx: Transaction, root: str, identity: IdentityFile) -> str:
     """Return why a signed identity cannot be registered again; empty if it can."""
     path = _read_path(identity)
-    if path is None or prefix_of(identity.id) != "agt":
+    if path is None or parse_prefix(identity.id) != "agt":
         return "its identity file names no agent"
     if path.user != tx.services.operator:
         return f"it belongs to the user {path.user}"

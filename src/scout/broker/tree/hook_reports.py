@@ -13,4 +13,4 @@ async def report_hook(call: FinishCall, request: ReportHook) -> HookAnswer:
     if request.event is HookEvent.STOP:
         session = call.glance().get(Session, request.session_id)
         files = await find_uncommitted(call.services, session.cwd if session is not None else None)
-    return await call.write_once(request, lambda tx, event: hooks.report(tx, event, files))
+    return await call.write_once(request, lambda tx, event: hooks.report_hook(tx, event, files))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.tree.spawn_plan import Child, SpawnPlan
-from scout.identity.spelling import folder_for_slug
+from scout.identity.spelling import name_worktree_folder
 from scout.model.agent import Agent
 from scout.model.problems.tree import GitProblem
 from scout.policy.tree.projects import WorkTreeRules
@@ -49,7 +49,7 @@ def _new_entry(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, n
     root = plan.ground.root
     trees.folders.prepare(root)
     if child.branch is not None:
-        name = folder_for_slug(child.branch, lambda one: trees.folders.taken(root, one))
+        name = name_worktree_folder(child.branch, lambda one: trees.folders.taken(root, one))
         folder = f"{root}/{_TREES}/{name}"
     else:
         folder = f"{root}/{_WORKERS}/{_worker_folder(trees, root, child.slug)}"

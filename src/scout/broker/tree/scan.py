@@ -16,7 +16,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.disk_reads import scan_folders
 from scout.broker.tree.found_folders import Found, explain_offer, list_offers
 from scout.identity.path import AgentPath
-from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole, new_agent, raise_sub_index
+from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole, create_agent, raise_sub_index
 from scout.model.events.presence import AgentRegistered, AgentUpdated
 from scout.policy.permit import Deed, Subject
 from scout.ports import FoundFolder, IdentityFile
@@ -147,7 +147,7 @@ def _depth(folder: FoundFolder) -> tuple[int, str]:
 
 def register_again(tx: Transaction, folder: FoundFolder, identity: IdentityFile) -> FoundAgent:
     """Register an agent from its signed identity. Nothing else of the folder is believed."""
-    agent = new_agent(
+    agent = create_agent(
         identity.id,
         AgentPath.parse(identity.path),
         tx.now,

@@ -19,7 +19,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree import new_trees, spawn_plan
 from scout.broker.tree.new_trees import MadeTree
 from scout.broker.tree.spawn_plan import Child, SpawnPlan
-from scout.model.agent import Agent, Lifecycle, new_agent, take_sub_index
+from scout.model.agent import Agent, Lifecycle, create_agent, take_sub_index
 from scout.model.conversation import check_body
 from scout.model.events.presence import AgentRegistered, AgentUpdated
 from scout.policy.tree.projects import ProjectRules
@@ -234,7 +234,7 @@ def _enter_child(tx: Transaction, plan: SpawnPlan, child: Child, made: MadeTree)
     spelling = spawn_plan.spell_child(tx, parent, child, index)
     tx.record(AgentUpdated, counted, move="child")
     assert made.entry.agent_id is not None  # chosen with the entry
-    agent = new_agent(
+    agent = create_agent(
         made.entry.agent_id,
         spelling.path,
         tx.now,

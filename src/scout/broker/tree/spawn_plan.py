@@ -13,7 +13,7 @@ from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.broker.tree.projects import find_root, no_project_here
 from scout.identity.address import Address
 from scout.identity.branch import BirthBranch, check_ref
-from scout.identity.spelling import Spelling, spawned, worker
+from scout.identity.spelling import Spelling, name_spawned, name_worker
 from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole
 from scout.model.endpoint import is_online
 from scout.model.problems.session import HarnessUnavailable
@@ -355,6 +355,6 @@ def spell_child(tx: Transaction, parent: Agent, child: Child, index: int) -> Spe
         return bool(tx.everybody.find(exact, 1))
 
     if child.branch is None:
-        return worker(own, index, taken=taken)
+        return name_worker(own, index, taken=taken)
     cap = tx.rules.limits.depth_cap
-    return spawned(own, child.branch.root, child.slug, index, taken=taken, cap=cap)
+    return name_spawned(own, child.branch.root, child.slug, index, taken=taken, cap=cap)

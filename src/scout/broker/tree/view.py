@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, Remedy
-from scout.broker.effects.reminders import title_of_record
+from scout.broker.effects.reminders import get_record_title
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.broker.tree.disk_reads import compare_trees, scan_folders
@@ -16,7 +16,7 @@ from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import Attention
 from scout.model.flight import Flight, FlightState
-from scout.model.status import agent_status
+from scout.model.status import get_status
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed
 from scout.ports import TreePorts, TreeState, TreeToCompare
@@ -216,7 +216,7 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
         role=agent.tool_role,
         harness=agent.config.harness,
         lifecycle=agent.lifecycle,
-        status=agent_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within),
+        status=get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within),
         birth_branch=agent.birth_branch,
         project_root=agent.project_root,
         working_dir=agent.working_dir,
@@ -236,7 +236,7 @@ def _find_work(tx: Transaction, agent: Agent, flights: Sequence[Flight]) -> list
     begun = [one for one in items if one.state is not WorkState.OPEN and one.id not in covered]
     return [
         *(_show_flight(tx, one) for one in _rank_flights(flights)),
-        *(CurrentWork(id=one.id, title=title_of_record(tx, one), state=one.state) for one in begun),
+        *(CurrentWork(id=one.id, title=get_record_title(tx, one), state=one.state) for one in begun),
     ]
 
 
@@ -246,7 +246,7 @@ def _rank_flights(flights: Iterable[Flight]) -> list[Flight]:
 
 def _show_flight(tx: Transaction, flight: Flight) -> CurrentWork:
     on = flight.waiting_on.kind if flight.waiting_on is not None else None
-    return CurrentWork(id=flight.id, title=title_of_record(tx, flight), state=flight.state, waiting_on=on)
+    return CurrentWork(id=flight.id, title=get_record_title(tx, flight), state=flight.state, waiting_on=on)
 
 
 def _list_work_trees(tx: Transaction, agents: Sequence[Agent]) -> dict[str, TreeToCompare]:

@@ -18,7 +18,7 @@ from scout.model.flight import Flight
 from scout.model.session import SESSION, Session, SessionState
 from scout.model.usage import Counters
 from scout.policy.disk import StoredFolder, choose_removals
-from scout.policy.limits import Gap, gap_between
+from scout.policy.limits import Gap, measure_gap
 from scout.ports import SessionFolders
 from scout.store import search
 from scout.store.ledger import LAST, Ledger
@@ -62,7 +62,7 @@ class _Sleep:
     def last(self) -> Gap | None:
         """Return the last time the machine slept, if it did."""
         now, ticks = self._clock.now(), self._clock.monotonic()
-        jump = gap_between(self._before, now, ticks - self._ticks)
+        jump = measure_gap(self._before, now, ticks - self._ticks)
         self._before, self._ticks = now, ticks
         least = self._services.rules.periods.wall_clock_gap
         if jump.seconds > least:
@@ -111,7 +111,7 @@ async def tidy(broker: KeptBroker, gap: Gap | None = None) -> None:
     await broker.warm_keeper.check()
     await broker.host_processes.check()
     while await broker.read(lambda ledger: search.is_behind(ledger.connection)):
-        await broker.as_system(lambda tx: search.feed(tx.ledger.connection, _SOME))
+        await broker.as_system(lambda tx: search.index_events(tx.ledger.connection, _SOME))
     old = now.plus(-broker.services.rules.periods.idempotency_keys)
     if await broker.read(lambda ledger: ledger.has_older_answers(old)):
         await broker.as_system(lambda tx: tx.ledger.forget_answers(old, _SOME))

@@ -14,7 +14,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionMove, AttentionState, notify_attention
 from scout.model.delivery import back_off
 from scout.model.events.talk import AttentionCreated, AttentionNotified
-from scout.model.permission import text_of_request
+from scout.model.permission import format_request
 from scout.ports import Notice, Sink
 from scout.store.ledger import Ledger
 
@@ -129,7 +129,7 @@ def _build_notice(items: Sequence[Attention]) -> Notice:
         return Notice(
             id=newest.id,
             title=newest.title,
-            text=text_of_request(newest.permission) if newest.permission else newest.body,
+            text=format_request(newest.permission) if newest.permission else newest.body,
             kind=newest.kind,
             risk=newest.risk,
             agent=newest.agent_id or "",

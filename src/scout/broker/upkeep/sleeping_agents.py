@@ -7,10 +7,10 @@ from scout.broker.effects import reservations, retirement
 from scout.broker.routing import routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
-from scout.model.agent import Agent, AgentMove, WakePolicy, active_at, move_agent
+from scout.model.agent import Agent, AgentMove, WakePolicy, mark_active, move_agent
 from scout.model.attention import Attention
 from scout.model.delivery import Delivery
-from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, is_online, wake_policy_of
+from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, get_wake_policy, is_online
 from scout.model.events.presence import AgentRetired, AgentSleeping, SessionEnded
 from scout.model.flight import Flight, FlightState
 from scout.model.session import Session, end_session
@@ -32,7 +32,7 @@ def watch(tx: Transaction, agent: Agent) -> SweepSubject:
     flights = tx.ledger.many(Flight, "flights_to", agent=agent.id, before=LAST, limit=1)
     raised = tx.ledger.many(Attention, "attention_by", agent=agent.id, before=LAST, limit=1)
     sessions = _find_idle_sessions(tx, ours)
-    policies = {wake_policy_of(agent, one) for one in endpoints if one.state is not EndpointState.STOPPED}
+    policies = {get_wake_policy(agent, one) for one in endpoints if one.state is not EndpointState.STOPPED}
     rest = Rest(
         active_at=_find_last_activity(tx, agent, endpoints, (*flights, *raised)),
         flights=bool(tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=1)),
@@ -99,7 +99,7 @@ def follow(tx: Transaction, agent: Agent, action: Sleep | StayAwake | EndTask) -
             retirement.release_obligations(tx, retired)
             admission.revoke_agent_tokens(tx, retired, action.rule)
         case StayAwake():
-            tx.ledger.refresh(active_at(agent, action.active_at))
+            tx.ledger.refresh(mark_active(agent, action.active_at))
             tx.cache.agents.pop(agent.id, None)
 
 

@@ -60,7 +60,7 @@ from scout.model.token import Token, expire_token
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_PERIODS
 from scout.policy.limits import Gap
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import (
     CheckFlight,
     EndTask,
@@ -134,7 +134,7 @@ def _find_ahead_of_clock(ledger: Ledger, now: Time) -> list[str]:
 
 
 def _reschedule(tx: Transaction, idents: Sequence[str]) -> None:
-    reminders.rewind_mark(tx.ledger, tx.now)
+    reminders.move_back_mark(tx.ledger, tx.now)
     for ident in idents:
         flight = tx.get(Flight, ident)
         if flight is not None and flight.state not in FLIGHT.terminal:
@@ -162,9 +162,9 @@ async def _handle_record(broker: Dispatching, ident: str, gap: Gap | None) -> No
 
 def find_due(ledger: Ledger, this: Round) -> Due:
     """Return what is due, read from indices: the cost follows the due records, not the history."""
-    overdue = reminders.overdue_delegations(ledger, this, _SOME)
+    overdue = reminders.find_overdue_delegations(ledger, this, _SOME)
     ids = (*_find_timed(ledger, this), *_find_owed(ledger, this), *(one.message_id or "" for one in overdue))
-    mark = reminders.mark_of(overdue, _SOME)
+    mark = reminders.get_mark(overdue, _SOME)
     return Due(tuple(dict.fromkeys(ids)), mark)
 
 
@@ -199,7 +199,7 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
     """Take the one action that is due for a record, if any still is."""
     record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
     watch = _build_subject(tx, record, alive)
-    action = due_for(watch, _build_round(tx.services, tx.now, gap)) if watch is not None else None
+    action = find_due_action(watch, _build_round(tx.services, tx.now, gap)) if watch is not None else None
     match action:
         case None:
             pass
@@ -239,7 +239,7 @@ def _expire_record(tx: Transaction, record: Any, rule: str) -> None:
     """Expire a record whose time has passed."""
     match record:
         case Attention():
-            decisions.expired(tx, record)
+            decisions.expire_item(tx, record)
         case Delivery():
             flight_state.record_delivery(tx, record, dead_letter(record, rule, tx.now))
         case Card():
@@ -294,8 +294,8 @@ def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> Swe
         seen_at=max((one.last_seen for one in known if one.last_seen is not None), default=None),
         found=alive,
         address=tx.address(flight.target),
-        title=reminders.title_of_record(tx, flight),
-        **reminders.reminders(tx, flight.id),
+        title=reminders.get_record_title(tx, flight),
+        **reminders.read_reminders(tx, flight.id),
     )
 
 

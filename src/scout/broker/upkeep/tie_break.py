@@ -1,7 +1,7 @@
-"""The tie-break: if the rules choose nobody in a channel of several agents, a router may name one.
+"""The tie-break: if the rules choose no agent in a channel of several, a router may name one.
 
 It is asked only if it is set up, after the message is on disk and outside of any transaction. Its answer
-is one more fact for the same rules. If the broker stops meanwhile, it does not ask again: nobody was woken.
+is one more fact for the same rules. If the broker stops meanwhile, Scout does not ask again and wakes none.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
-from scout.model.events.talk import MessagePosted, message_of
+from scout.model.events.talk import MessagePosted, read_message
 from scout.policy.directory import Instance, Party
 from scout.policy.wake import WakeFacts, may_suggest
 from scout.ports import Router
@@ -52,12 +52,12 @@ class TieBreaker:
         return ((self._on_message, (MessagePosted,)),) if self._router is not None else ()
 
     def _on_message(self, event: MessagePosted) -> None:
-        """Ask the router about a message that woke nobody."""
+        """Ask the router about a message that woke no agent."""
         assert self._router is not None  # or nothing is subscribed
         if event.metadata.wake is not None and self._services.rules.routing.model_assisted:
             facts = decode(event.metadata.wake.facts, WakeFacts)
             if may_suggest(facts):
-                self._begin(self._ask(self._router, message_of(event), facts))
+                self._begin(self._ask(self._router, read_message(event), facts))
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -73,10 +73,10 @@ class TieBreaker:
             async with self._room:
                 chosen = await router.suggest(message.body, tuple(candidates))
         except (OSError, TimeoutError) as error:
-            _LOG.warning("the router said nothing about %s: %s", message.id, str(error) or "it took too long")
+            _LOG.warning("the router gave no answer for %s: %s", message.id, str(error) or "it took too long")
             return
         if chosen is None or chosen not in candidates:
-            _LOG.warning("the router named nobody who could be woken for %s: %.200r", message.id, chosen)
+            _LOG.warning("the router named no agent that can be woken for %s: %.200r", message.id, chosen)
             return
         await self._write(lambda tx: _apply_answer(tx, message, facts, candidates[chosen]))
 

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.operations.build import build, epilog, every_option, parameters_of, run_guarded, tidy
+from scout.cli.operations.build import (
+    build_command,
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    run_guarded,
+    tidy_parameters,
+)
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
 from scout.protocol.operations import OPERATIONS
@@ -21,7 +28,7 @@ class _Allow(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "add":
             return _ADD
-        return build(f"allow.{cmd_name}", ("allow", cmd_name)) if cmd_name in _BELOW else None
+        return build_command(f"allow.{cmd_name}", ("allow", cmd_name)) if cmd_name in _BELOW else None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_BELOW)
@@ -37,7 +44,7 @@ class _Allow(click.Group):
 _BELOW = ("add", "list", "show", "revoke")
 
 
-def _add() -> click.Command:
+def _build_add() -> click.Command:
     row = OPERATIONS["allow.add"]
 
     def callback(**given: Any) -> None:
@@ -45,28 +52,28 @@ def _add() -> click.Command:
         manner = Options(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
 
         def work() -> int:
-            parameters = _parameters(words, tidy(row, given))
+            parameters = _build_parameters(words, tidy_parameters(row, given))
             assert row.request is not None
             show("allow.add", manner.line().call(row.request.route, parameters, manner.key), manner.as_json)
             return 0
 
         run_guarded(work, manner.as_json)
 
-    flags = [one for one in parameters_of(row, frozenset({"command"})) if isinstance(one, click.Option)]
+    flags = [one for one in build_parameters(row, frozenset({"command"})) if isinstance(one, click.Option)]
     return click.Command(
         "add",
         params=[
             click.Argument(["words"], nargs=-1, metavar="[COMMAND]"),
             *flags,
-            *every_option(row),
+            *build_common_options(row),
         ],
         callback=callback,
         help=row.says,
-        epilog=epilog("allow", "add"),
+        epilog=build_epilog("allow", "add"),
     )
 
 
-def _parameters(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
+def _build_parameters(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters. A command is one quoted argument; paths are relative to this directory."""
     if len(words) > 1:
         again = shlex.join(["scout", "allow", " ".join(words)])
@@ -77,9 +84,9 @@ def _parameters(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
     return {**given, **({"command": words[0]} if words else {})}
 
 
-_ADD = _add()
+_ADD = _build_add()
 command = _Allow(
     "allow",
     help="Let programs do something without asking you again: an exact command, a tool, or some files.",
-    epilog=epilog("allow"),
+    epilog=build_epilog("allow"),
 )

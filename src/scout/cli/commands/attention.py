@@ -11,10 +11,16 @@ import click
 
 from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.refusal import DENIED, OPEN, UNANSWERED
-from scout.cli.connection.text import note, out, out_text
+from scout.cli.connection.text import note, out, print_text
 from scout.cli.operations import verbs
-from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
-from scout.cli.operations.complete import completion_of
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    run_guarded,
+    tidy_parameters,
+)
+from scout.cli.operations.complete import get_completion
 from scout.cli.operations.decision_calls import decide
 from scout.cli.operations.verbs import Options
 from scout.cli.output.attention import OPEN_STATES
@@ -32,7 +38,7 @@ _LIMIT = click.Option(["--timeout", "wait"], type=float, metavar="SECONDS", help
 def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) -> int:
     """Wait until an item is decided, the budget is used up or Ctrl-C; show it; return the exit code."""
     try:
-        item = _wait(line, ident, budget)
+        item = _wait_for_decision(line, ident, budget)
     except KeyboardInterrupt:
         ProgressLine.clear()
         note(f"it stays open; come back with: scout attention show {ident} --wait")
@@ -42,12 +48,12 @@ def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) ->
     if as_json:
         out(json.dumps(item))
     else:
-        _say(item)
+        _print_outcome(item)
     return OPEN if item["state"] in OPEN_STATES else _EXITS.get(item["state"], 0)
 
 
-def _wait(line: DaemonCall, ident: str, budget: float | None) -> dict[str, Any]:
-    route, began = _route("attention.show"), time.monotonic()
+def _wait_for_decision(line: DaemonCall, ident: str, budget: float | None) -> dict[str, Any]:
+    route, began = _get_route("attention.show"), time.monotonic()
     progress = ProgressLine() if sys.stderr.isatty() else None
     while True:
         left = POLL if budget is None else max(budget - (time.monotonic() - began), 0)
@@ -59,12 +65,12 @@ def _wait(line: DaemonCall, ident: str, budget: float | None) -> dict[str, Any]:
             progress.show(f"waiting for a person: {item['title'][:60]}", item, time.monotonic() - began)
 
 
-def _say(item: dict[str, Any]) -> None:
+def _print_outcome(item: dict[str, Any]) -> None:
     state = item["state"]
     if state in OPEN_STATES:
-        note(f"nobody has decided yet; try: scout attention show {item['id']} --wait")
+        note(f"not decided yet; try: scout attention show {item['id']} --wait")
     elif state == "answered":
-        out_text(str(item["answer"]))
+        print_text(str(item["answer"]))
     elif state == "resolved":
         out("approved")
     else:
@@ -72,13 +78,13 @@ def _say(item: dict[str, Any]) -> None:
         note(f"{state}: {item.get('reason') or item.get('answer') or 'no reason was given'}")
 
 
-def _route(operation: str) -> str:
+def _get_route(operation: str) -> str:
     request = OPERATIONS[operation].request
     assert request is not None
     return request.route
 
 
-def _need() -> click.Command:
+def _build_need() -> click.Command:
     row = OPERATIONS["need"]
     left_out = frozenset({"question", "wait"})
 
@@ -88,8 +94,8 @@ def _need() -> click.Command:
 
         def work() -> int:
             line = manner.line()
-            parameters = {**tidy(row, given), "question": verbs.text_of(words, manner)}
-            item = line.call(_route("need"), parameters, manner.key)
+            parameters = {**tidy_parameters(row, given), "question": verbs.read_body(words, manner)}
+            item = line.call(_get_route("need"), parameters, manner.key)
             if no_wait:
                 show_answer("need", item, manner.as_json)
                 return 0
@@ -104,19 +110,19 @@ def _need() -> click.Command:
             click.Option(["--no-wait", "no_wait"], is_flag=True, help="Print the item and do not wait."),
             _LIMIT,
             click.Option(["--file"], metavar="FILE", help="Read the text from a file."),
-            *parameters_of(row, left_out),
-            *every_option(row),
+            *build_parameters(row, left_out),
+            *build_common_options(row),
         ],
         callback=callback,
         help=f"{row.says}\n\nThe answer goes to standard output. The exit code is 0 when it was answered or "
-        "approved, 11 when it was denied, 12 when nobody answered in time, 7 when it was dismissed, 10 when "
+        "approved, 11 when it was denied, 12 when it expired, 7 when it was dismissed, 10 when "
         "--timeout passed first. Ctrl-C stops the wait; the question stays open.",
         short_help=row.says,
-        epilog=epilog("need"),
+        epilog=build_epilog("need"),
     )
 
 
-def _show() -> click.Command:
+def _build_show() -> click.Command:
     row = OPERATIONS["attention.show"]
 
     def callback(attention_id: str, until_decided: bool, wait: float | None, **given: Any) -> None:
@@ -126,7 +132,7 @@ def _show() -> click.Command:
             line = manner.line()
             if until_decided or wait is not None:
                 return follow(line, attention_id, wait, manner.as_json)
-            item = line.call(_route("attention.show"), {"attentionId": attention_id})
+            item = line.call(_get_route("attention.show"), {"attentionId": attention_id})
             show_answer("attention.show", item, manner.as_json, line)
             return 0
 
@@ -140,62 +146,62 @@ def _show() -> click.Command:
                 required=False,
                 default="only",
                 metavar="[ATTENTION_ID]",
-                **completion_of("attentionId"),
+                **get_completion("attentionId"),
             ),
             click.Option(["--wait", "until_decided"], is_flag=True, help="Wait until it is decided."),
             _LIMIT,
-            *every_option(row),
+            *build_common_options(row),
         ],
         callback=callback,
         help="Show an item, or wait until it is decided and print the answer, as `scout need` does.",
         short_help=row.says,
-        epilog=epilog("attention", "show"),
+        epilog=build_epilog("attention", "show"),
     )
 
 
-need = _need()
-show = _show()
+need = _build_need()
+show = _build_show()
 
 
-def _command(move: str, says: str) -> click.Command:
+def _build_command(move: str, says: str) -> click.Command:
     row = OPERATIONS[f"attention.{move}"]
     left_out = frozenset({"attentionId", "answer"})
 
     def callback(**given: Any) -> None:
         words, of = list(given.pop("words")), given.pop("all_of")
         manner = Options(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
-        run_guarded(lambda: decide(move, words, of, tidy(row, given), manner), manner.as_json)
+        run_guarded(lambda: decide(move, words, of, tidy_parameters(row, given), manner), manner.as_json)
 
     return click.Command(
         move,
         params=[
-            click.Argument(["words"], nargs=-1, metavar=_metavar(move)),
+            click.Argument(["words"], nargs=-1, metavar=_build_metavar(move)),
             click.Option(
                 ["--all-of", "all_of"], metavar="AGENT|FLIGHT", help="All open items of this agent or flight."
             ),
-            *_options(row, left_out),
-            *every_option(row),
+            *_build_options(row, left_out),
+            *build_common_options(row),
         ],
         callback=callback,
         help=f"{says}\n\nITEM is an id, its beginning (att_ and at least 4 characters) or the address of its "
         "agent. You may give several items, or none if only one is open. The first decision wins: a later "
         "one shows who decided, and how.",
         short_help=says,
-        epilog=epilog(move),
+        epilog=build_epilog(move),
     )
 
 
-def _metavar(move: str) -> str:
+def _build_metavar(move: str) -> str:
     return "[ITEM...] TEXT..." if move == "answer" else "[ITEM...] [REASON...]"
 
 
-def _options(row: Any, left_out: frozenset[str]) -> list[click.Parameter]:
+def _build_options(row: Any, left_out: frozenset[str]) -> list[click.Parameter]:
     """Return the flags of the operation. The reason is a flag here too, because words follow the items."""
-    flags = [one for one in parameters_of(row, left_out | {"reason"}) if isinstance(one, click.Option)]
+    flags = [one for one in build_parameters(row, left_out | {"reason"}) if isinstance(one, click.Option)]
     return [click.Option(["--reason", "reason"], metavar="TEXT", help="Why."), *flags]
 
 
-approve = _command("approve", "Approve an item that needs you.")
-deny = _command("deny", "Deny an item that needs you.")
-answer = _command("answer", "Answer an item that needs you.")
-dismiss = _command("dismiss", "Dismiss an item that needs you, without an answer.")
+approve = _build_command("approve", "Approve an item that needs you.")
+deny = _build_command("deny", "Deny an item that needs you.")
+answer = _build_command("answer", "Answer an item that needs you.")
+dismiss = _build_command("dismiss", "Dismiss an item that needs you, without an answer.")

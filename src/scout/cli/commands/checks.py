@@ -11,18 +11,18 @@ from urllib.parse import urlsplit
 
 from scout import __version__
 from scout.adapters.process.run_folders import RunFolders
-from scout.adapters.sinks.desktop import program
+from scout.adapters.sinks.desktop import find_program
 from scout.base.refusal import Refused
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, explain_path
 from scout.cli.hosts.host_session import TOKEN_FILE
-from scout.cli.hosts.hosts import HOSTS, Addition, Host, program_here
+from scout.cli.hosts.hosts import HOSTS, Addition, Host, find_scout_program
 from scout.cli.hosts.jsonc import NotJson
 from scout.client.http import Lost
 from scout.daemon.setting_checks import list_problems
-from scout.daemon.start import running
+from scout.daemon.start import find_running
 from scout.ports.folders import measure
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.settings.load import read
 from scout.store.integrity.backup import check_file
 from scout.store.integrity.damage import examine
@@ -37,7 +37,7 @@ class Result:
     def __init__(self, name: str, well: bool, says: str, remedy: str = "", *, hint: bool = False) -> None:
         self.name, self.well, self.says, self.remedy, self.hint = name, well, says, remedy, hint
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         told = {"name": self.name, "ok": self.well, "says": self.says, "remedy": self.remedy or None}
         return {**told, "hint": self.hint}
 
@@ -45,31 +45,31 @@ class Result:
 _Check = Callable[[CliIdentity, bool], Iterator[Result]]
 
 
-def _python(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_python(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Result("python", sys.version_info >= (3, 11), f"{version} ({sys.executable}), scout {__version__}")
 
 
-def _settings(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_settings(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     loaded = read()
     problems = [problem.message for problem in (*loaded.problems, *list_problems(loaded))]
     yield Result("settings", not problems, "; ".join(problems) or loaded.settings.config, "scout config")
 
 
-def _folder(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_folder(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     home = Path(caller.where.home)
     if not home.exists():
         yield Result("data folder", True, f"{home} is created at the first start")
         return
-    yield from _mode("data folder", home, 0o700, fix)
+    yield from _check_mode("data folder", home, 0o700, fix)
     for name in ("token", "scout.db", "node.key", TOKEN_FILE):
         if (home / name).exists():
-            yield from _mode(name, home / name, 0o600, fix)
+            yield from _check_mode(name, home / name, 0o600, fix)
     free = shutil.disk_usage(home).free
     yield Result("disk space", free >= _SPACE, f"{free // 1024**2} MiB free", "scout explain store_full")
 
 
-def _mode(name: str, path: Path, wanted: int, fix: bool) -> Iterator[Result]:
+def _check_mode(name: str, path: Path, wanted: int, fix: bool) -> Iterator[Result]:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077 and fix:
         path.chmod(wanted)
@@ -80,10 +80,10 @@ def _mode(name: str, path: Path, wanted: int, fix: bool) -> Iterator[Result]:
     yield Result(name, owned and not mode & 0o077, says, "scout doctor --fix")
 
 
-def _daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
-    found = running(caller.where.home)
+def _check_daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+    found = find_running(caller.where.home)
     if found is None:
-        yield from _stale(caller, fix)
+        yield from _check_stale_socket(caller, fix)
         yield Result("daemon", False, "not running", "scout up")
         return
     yield Result("lock", True, f"held by pid {found.pid or '(starting)'}")
@@ -102,7 +102,7 @@ def _daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     yield Result("version", same, f"daemon {status['version']}, command {__version__}", "scout restart")
 
 
-def _stale(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_stale_socket(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     socket = Path(caller.where.socket)
     if socket.exists() and fix:
         socket.unlink()
@@ -113,7 +113,7 @@ def _stale(caller: CliIdentity, fix: bool) -> Iterator[Result]:
         )
 
 
-def _store(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_store(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     file = Path(caller.where.home) / "scout.db"
     if not file.exists():
         yield Result("store", True, "none yet")
@@ -122,35 +122,35 @@ def _store(caller: CliIdentity, fix: bool) -> Iterator[Result]:
         check_file(file)
     except Refused as refusal:
         remedies = examine(file).remedies
-        command = command_line(remedies[0]) if remedies else "scout verify"
+        command = build_command_line(remedies[0]) if remedies else "scout verify"
         yield Result("store", False, refusal.diagnostic.message, command)
     else:
         yield Result("store", True, f"{file.stat().st_size // 1024} KiB, undamaged")
 
 
-def _usage(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_usage(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Report the disk usage of runs, snapshots and attachments, and their limits."""
     settings = read().settings
     limits, sessions = settings.rules.limits, Path(settings.sessions)
     runs, pictures = RunFolders(sessions).list_stored(), GitSnapshots(sessions).list_stored()
     attachments = measure(Path(settings.blobs)).size
-    yield _used("runs", sum(one.size for one in runs), limits.run_output_total)
-    yield _used("pictures", sum(one.size for one in pictures), limits.pictures_total)
-    yield _used("attachments", attachments, limits.attachments_total, refuses=True)
+    yield _report_usage("runs", sum(one.size for one in runs), limits.run_output_total)
+    yield _report_usage("pictures", sum(one.size for one in pictures), limits.pictures_total)
+    yield _report_usage("attachments", attachments, limits.attachments_total, refuses=True)
 
 
-def _used(name: str, used: int, cap: int, *, refuses: bool = False) -> Result:
+def _report_usage(name: str, used: int, cap: int, *, refuses: bool = False) -> Result:
     """Report one disk usage. Old runs and snapshots are removed; attachments are refused when full."""
     full = refuses and used >= cap
     remedy = f"scout config set limits.attachmentsTotal {2 * cap}"
-    return Result(name, not full, f"{_amount(used)} used of {_amount(cap)}", remedy)
+    return Result(name, not full, f"{_format_size(used)} used of {_format_size(cap)}", remedy)
 
 
-def _amount(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1024**2:.1f} MiB" if size >= 1024**2 else f"{-(-size // 1024)} KiB"
 
 
-def _harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Report which harnesses the daemon can run; it has the PATH of the shell that started it."""
     try:
         runtimes = DaemonCall(caller, start=False).call("GET /v1/runtimes", {})["items"]
@@ -168,35 +168,38 @@ def _harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
             )
 
 
-def _sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Report sinks that cannot notify a person."""
     settings = read().settings
     notify = settings.notify
     if notify.desktop:
-        found = program()
-        says = found or "neither notify-send nor osascript is here: nothing is shown on this desktop"
+        found = find_program()
+        says = found or "neither notify-send nor osascript was found: desktop notifications are off"
         yield Result("notices", True, says, hint=not found)
     for url in notify.webhooks:
         host = urlsplit(url).hostname or ""
         safe = url.startswith("https:") or host in ("localhost", "127.0.0.1", "::1")
         yield Result(
-            "webhook", safe, host if safe else f"{host} is told in clear text; use https", "scout config"
+            "webhook",
+            safe,
+            host if safe else f"{host} gets notices without encryption; use https",
+            "scout config",
         )
     secret = Path(settings.webhook_secret)
     if notify.webhooks and secret.exists():
-        yield from _mode("webhook.key", secret, 0o600, fix)
+        yield from _check_mode("webhook.key", secret, 0o600, fix)
 
 
-def _hosts(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_hosts(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Report which hosts are set up, and what Scout cannot see there."""
-    program = program_here(caller.environ)
+    program = find_scout_program(caller.environ)
     for host in HOSTS.values():
-        there = {one.what: _is_in(file, one) for file, one in host.additions(caller.environ, program)}
+        there = {one.what: _is_present(file, one) for file, one in host.additions(caller.environ, program)}
         if host.is_here(caller.environ) or any(there.values()):
-            yield _host(caller, host, there)
+            yield _report_host(caller, host, there)
 
 
-def _host(caller: CliIdentity, host: Host, there: dict[str, bool]) -> Result:
+def _report_host(caller: CliIdentity, host: Host, there: dict[str, bool]) -> Result:
     name, remedy = f"host {host.name}", f"scout setup {host.name}"
     if not there["MCP server"]:
         return Result(name, True, f"{host.title} is not set up: {remedy}", hint=True)
@@ -210,14 +213,14 @@ def _host(caller: CliIdentity, host: Host, there: dict[str, bool]) -> Result:
     return Result(name, True, f"{host.title} is set up; {blind}")
 
 
-def _is_in(file: Path, addition: Addition) -> bool:
+def _is_present(file: Path, addition: Addition) -> bool:
     try:
         return addition.is_in(file.read_text("utf-8"))
     except (OSError, ValueError, NotJson):
         return False
 
 
-def _session(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+def _check_session(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     if caller.session:
         has = bool(caller.environ.get("SCOUT_TOKEN"))
         says = f"inside a harness session ({caller.session}), {'with' if has else 'without'} SCOUT_TOKEN"
@@ -225,14 +228,14 @@ def _session(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 
 
 CHECKS: tuple[_Check, ...] = (
-    _python,
-    _settings,
-    _session,
-    _folder,
-    _daemon,
-    _store,
-    _usage,
-    _harnesses,
-    _hosts,
-    _sinks,
+    _check_python,
+    _check_settings,
+    _check_session,
+    _check_folder,
+    _check_daemon,
+    _check_store,
+    _check_usage,
+    _check_harnesses,
+    _check_hosts,
+    _check_sinks,
 )

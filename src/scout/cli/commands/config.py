@@ -6,17 +6,17 @@ from typing import Any, NoReturn
 
 import click
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
-from scout.cli.connection.text import note, out, out_json, paint, table
+from scout.cli.connection.text import format_table, note, out, paint, print_json
 from scout.client.http import Lost
 from scout.daemon.setting_checks import check_value, list_problems
-from scout.daemon.start import running
+from scout.daemon.start import find_running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
-from scout.settings.record import PROJECT_SETTINGS, SETTINGS, value_at, values_of
+from scout.settings.record import PROJECT_SETTINGS, SETTINGS, list_values, value_at
 
 _EXAMPLES = """\b
 Examples:
@@ -41,12 +41,12 @@ def command(context: click.Context, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     loaded = read()
-    rows, problems = _rows(loaded), [*loaded.problems, *list_problems(loaded)]
+    rows, problems = _list_rows(loaded), [*loaded.problems, *list_problems(loaded)]
     if as_json:
         shown = [render_refusal(problem) for problem in problems]
-        out_json({"settings": rows, "projects": plain(loaded.settings.projects), "problems": shown})
+        print_json({"settings": rows, "projects": to_plain(loaded.settings.projects), "problems": shown})
     else:
-        _write(rows)
+        _write_rows(rows)
         _write_projects(loaded)
         for problem in problems:
             write_refusal(render_refusal(problem))
@@ -65,13 +65,13 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         set_value(settings.config, key, value, check=lambda read: check_value(key, read, settings))
     except Refused as refusal:
         _refuse(refusal, key, as_json)
-    row, effect = _rows(read())[key], apply_setting(key)
+    row, effect = _list_rows(read())[key], apply_setting(key)
     if as_json:
-        out_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
+        print_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
         return
-    _write({key: row})
+    _write_rows({key: row})
     if not row["source"].startswith(("file ", "default")):
-        note(f"the file has your value, but the {row['source']} goes before it")
+        note(f"the file has your value, but the {row['source']} takes precedence")
     elif effect:
         note(EFFECTS[effect])
 
@@ -89,7 +89,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
     except Refused as refusal:
         _refuse(refusal, add or "roots", as_json)
     if as_json:
-        out_json({"roots": list(settings.roots)})
+        print_json({"roots": list(settings.roots)})
         return
     for root in settings.roots:
         out(root)
@@ -99,7 +99,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
 
 def apply_setting(key: str) -> str:
     """Let the running daemon reload its settings; return when the value takes effect, empty if unchanged."""
-    if running(read().settings.home) is None:
+    if find_running(read().settings.home) is None:
         return ""
     try:
         told = DaemonCall(CliIdentity(), start=False).call("POST /v1/settings/reload", {})
@@ -108,11 +108,11 @@ def apply_setting(key: str) -> str:
     return "now" if key in told["changed"] else "restart" if key in told["needsRestart"] else ""
 
 
-def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
+def _list_rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
     """Return each key with its value and source; the folders first."""
     settings, sources = loaded.settings, loaded.sources
     folders = {"home": settings.home, "config": settings.config, "socket": settings.socket}
-    values = values_of(settings)
+    values = list_values(settings)
     rows = {
         key: {"value": value, "source": sources.get(key, sources["home"])} for key, value in folders.items()
     }
@@ -121,9 +121,11 @@ def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def _write(rows: dict[str, dict[str, Any]]) -> None:
-    shown = [(key, _text(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()]
-    out(table((), shown))
+def _write_rows(rows: dict[str, dict[str, Any]]) -> None:
+    shown = [
+        (key, _format_value(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()
+    ]
+    out(format_table((), shown))
 
 
 def _write_projects(loaded: Loaded) -> None:
@@ -131,19 +133,19 @@ def _write_projects(loaded: Loaded) -> None:
     for root, rules in loaded.settings.projects.items():
         out(f'[projects."{root}"]')
         for key, row in PROJECT_SETTINGS.items():
-            value = row.check(value_at(plain(rules), key))
+            value = row.check(value_at(to_plain(rules), key))
             if value != row.default:
-                out(f"  {key} = {row.written(value)}")
+                out(f"  {key} = {row.format(value)}")
 
 
-def _text(key: str, value: Any) -> str:
-    return SETTINGS[key].written(value) or "-" if key in SETTINGS else str(value)
+def _format_value(key: str, value: Any) -> str:
+    return SETTINGS[key].format(value) or "-" if key in SETTINGS else str(value)
 
 
 def _refuse(refusal: Refused, given: str, as_json: bool) -> NoReturn:
     told = render_refusal(refusal.diagnostic)
     if as_json:
-        out_json({"input": given, "error": told})
+        print_json({"input": given, "error": told})
     else:
         write_refusal(told)
     sys.exit(refusal.diagnostic.family.exit_code)

@@ -9,17 +9,17 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import CliIdentity, DaemonCall, start_daemon
-from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import note, out, out_text, paint
-from scout.cli.operations.build import epilog, run_guarded
-from scout.cli.operations.complete import addresses
+from scout.cli.connection.refusal import RefusalError, build_remedy
+from scout.cli.connection.text import note, out, paint, print_text
+from scout.cli.operations.build import build_epilog, run_guarded
+from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.overview import show_status
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import flight_rows, show
 from scout.cli.output.sessions import run_row
 from scout.client.http import Lost
-from scout.daemon.start import Running, running, stop
-from scout.daemon.unit import unit_text
+from scout.daemon.start import Running, find_running, stop
+from scout.daemon.unit import build_unit
 from scout.settings.record import SETTINGS
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -27,8 +27,8 @@ _PATIENCE = 15.0
 _SHOWN = 5  # maximum open flights and running sessions listed when the daemon stops
 
 
-@click.command(epilog=epilog("up"))
-@click.argument("address", required=False, shell_complete=addresses)
+@click.command(epilog=build_epilog("up"))
+@click.argument("address", required=False, shell_complete=complete_addresses)
 @click.option("--foreground", is_flag=True, help="Run in this terminal, and log to it too.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
 @click.option("--install", is_flag=True, help="Let systemd or launchd start it: write its unit file.")
@@ -56,7 +56,7 @@ def up(
         if install or uninstall:
             return uninstall_unit() if uninstall else install_unit(caller.where.home, printed)
         if foreground:
-            return _foreground(caller, arguments)
+            return _run_in_foreground(caller, arguments)
         found, began = start_daemon(caller, arguments)
         if address is not None:
             woken = DaemonCall(caller, start=False).call(
@@ -64,32 +64,32 @@ def up(
             )
             show("wake", woken, as_json)
             return 0
-        _show(found, "started" if began else "already running", as_json)
+        _show_daemon(found, "started" if began else "already running", as_json)
         return 0
 
     run_guarded(work, as_json)
 
 
-def _foreground(caller: CliIdentity, arguments: list[str]) -> int:
-    found = running(caller.where.home)
+def _run_in_foreground(caller: CliIdentity, arguments: list[str]) -> int:
+    found = find_running(caller.where.home)
     if found is not None:
         message = f"a daemon (pid {found.pid}) is already running for {caller.where.home}"
         raise RefusalError.of(
-            "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
+            "wrong_state", message, noun="daemon", state="running", remedies=[build_remedy("down")]
         )
     sys.stdout.flush()
     command = [sys.executable, "-m", "scout.daemon", "--foreground", *arguments]
     os.execve(sys.executable, command, dict(caller.environ))
 
 
-def _show(found: Running, word: str, as_json: bool) -> None:
+def _show_daemon(found: Running, word: str, as_json: bool) -> None:
     if as_json:
         out(json.dumps(found.facts()))
     else:
         out(f"{paint(word, 'green')}: {found.url} (pid {found.pid}, socket {found.socket})")
 
 
-@click.command(epilog=epilog("down"))
+@click.command(epilog=build_epilog("down"))
 @click.option("--stop", "stop_work", is_flag=True, help="Cancel open work and end its programs first.")
 @_JSON
 def down(stop_work: bool, as_json: bool) -> None:
@@ -97,13 +97,13 @@ def down(stop_work: bool, as_json: bool) -> None:
 
     def work() -> int:
         caller = CliIdentity()
-        found = running(caller.where.home)
-        flights = _open_flights(caller) if found is not None else []
-        runs = _runs(caller) if found is not None else []
+        found = find_running(caller.where.home)
+        flights = _find_open_flights(caller) if found is not None else []
+        runs = _find_running_sessions(caller) if found is not None else []
         if stop_work:
-            _cancel(caller, flights)
-            _end(caller, runs)
-        _stop(caller.where.home)
+            _cancel_flights(caller, flights)
+            _end_sessions(caller, runs)
+        _stop_daemon(caller.where.home)
         if as_json:
             told = {"stopped": found is not None, "pid": found.pid if found else None}
             left = {"cancelled" if stop_work else "open": [one["id"] for one in flights]}
@@ -111,26 +111,26 @@ def down(stop_work: bool, as_json: bool) -> None:
                 json.dumps({**told, **left, "ended" if stop_work else "running": [one["id"] for one in runs]})
             )
         else:
-            _tell(found, flights, runs, stop_work)
+            _tell_stopped(found, flights, runs, stop_work)
         return 0
 
     run_guarded(work, as_json)
 
 
-def _tell(
+def _tell_stopped(
     found: Running | None, flights: list[dict[str, Any]], runs: list[dict[str, Any]], stopped: bool
 ) -> None:
     out(f"stopped (pid {found.pid})" if found else "no daemon was running")
-    _list(
+    _list_running(
         "cancelled" if stopped else "resumes when the daemon is up again",
         flight_rows(flights, _SHOWN),
         flights,
     )
     left = "ended" if stopped else "still running (scout down --stop ends them)"
-    _list(left, [run_row(one) for one in runs[:_SHOWN]], runs)
+    _list_running(left, [run_row(one) for one in runs[:_SHOWN]], runs)
 
 
-def _list(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
+def _list_running(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
     """Print the first rows, and how many more there are."""
     if records:
         out(f"{title}:")
@@ -140,7 +140,7 @@ def _list(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
         out(f"  … and {len(records) - _SHOWN} more")
 
 
-def _open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
+def _find_open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
     try:
         page = DaemonCall(caller, start=False).call("GET /v1/flights", {"open": True, "limit": 200})
     except (RefusalError, Lost, OSError):
@@ -148,7 +148,7 @@ def _open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
     return page["items"]
 
 
-def _runs(caller: CliIdentity) -> list[dict[str, Any]]:
+def _find_running_sessions(caller: CliIdentity) -> list[dict[str, Any]]:
     """Return the running sessions that Scout started."""
     line = DaemonCall(caller, start=False)
     try:
@@ -160,7 +160,7 @@ def _runs(caller: CliIdentity) -> list[dict[str, Any]]:
     return [one for one in seen if one["running"]]
 
 
-def _end(caller: CliIdentity, runs: list[dict[str, Any]]) -> None:
+def _end_sessions(caller: CliIdentity, runs: list[dict[str, Any]]) -> None:
     line = DaemonCall(caller, start=False)
     for session in runs:
         told = {"sessionId": session["id"], "reason": "scout down --stop"}
@@ -170,7 +170,7 @@ def _end(caller: CliIdentity, runs: list[dict[str, Any]]) -> None:
             note(f"scout: {session['id']} was not stopped: {problem}")
 
 
-def _cancel(caller: CliIdentity, flights: list[dict[str, Any]]) -> None:
+def _cancel_flights(caller: CliIdentity, flights: list[dict[str, Any]]) -> None:
     line = DaemonCall(caller, start=False)
     for flight in flights:
         told = {"flightId": flight["id"], "reason": "scout down --stop"}
@@ -180,36 +180,36 @@ def _cancel(caller: CliIdentity, flights: list[dict[str, Any]]) -> None:
             note(f"scout: {flight['id']} was not cancelled: {problem}")
 
 
-def _stop(home: str) -> None:
+def _stop_daemon(home: str) -> None:
     if not stop(home, _PATIENCE):
-        found = running(home)
+        found = find_running(home)
         message = f"the daemon (pid {found.pid if found else '?'}) did not stop within {_PATIENCE:g} s"
-        raise RefusalError.of("busy", message, reason="stopping", remedies=[remedy("doctor")])
+        raise RefusalError.of("busy", message, reason="stopping", remedies=[build_remedy("doctor")])
 
 
-@click.command(epilog=epilog("restart"))
+@click.command(epilog=build_epilog("restart"))
 @_JSON
 def restart(as_json: bool) -> None:
     """Replace the running daemon, for example after an upgrade."""
 
     def work() -> int:
         caller = CliIdentity()
-        before = running(caller.where.home)
-        _stop(caller.where.home)
-        found, _ = start_daemon(caller, _same_port(before))
-        _show(found, "restarted" if before else "started", as_json)
+        before = find_running(caller.where.home)
+        _stop_daemon(caller.where.home)
+        found, _ = start_daemon(caller, _keep_port(before))
+        _show_daemon(found, "restarted" if before else "started", as_json)
         return 0
 
     run_guarded(work, as_json)
 
 
-def _same_port(before: Running | None) -> list[str]:
+def _keep_port(before: Running | None) -> list[str]:
     """Return the arguments that keep the port, so that known addresses stay valid."""
     port = before.url.rpartition(":")[2] if before else ""
     return ["--port", port] if port.isdecimal() else []
 
 
-@click.command(epilog=epilog("status"))
+@click.command(epilog=build_epilog("status"))
 @_JSON
 def status(as_json: bool) -> None:
     """Show whether the daemon is running, and its address. This never starts it."""
@@ -247,9 +247,9 @@ def _read_environment(home: str) -> dict[str, str]:
 def install_unit(home: str, printed: bool) -> int:
     """Write or print the unit file, and print the next commands."""
     kind, file = locate_unit()
-    text = unit_text(kind, sys.executable, _read_environment(home))
+    text = build_unit(kind, sys.executable, _read_environment(home))
     if printed:
-        out_text(text.rstrip("\n"))
+        print_text(text.rstrip("\n"))
         return 0
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")

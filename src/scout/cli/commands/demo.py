@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import click
 
-from scout.cli.connection.text import out, out_text, paint
-from scout.cli.operations.build import epilog
+from scout.cli.connection.text import out, paint, print_text
+from scout.cli.operations.build import build_epilog
 from scout.client.environment import SESSION_MARKS
 from scout.daemon.start import stop
 
@@ -47,7 +47,7 @@ _STOPS: tuple[tuple[str, str, str, int], ...] = (
         0,
     ),
     (
-        "A name that nobody has is refused, with the nearest one and the command for it.",
+        "An unknown name is refused, with the nearest name and the command for it.",
         "scout ask @talki 'Review this.'",
         "arc",
         3,
@@ -58,7 +58,7 @@ _STOPS: tuple[tuple[str, str, str, int], ...] = (
 _LAST = ("And what happened, in order:", "scout log --newest --limit 6")
 
 
-@click.command("demo", epilog=epilog("demo"))
+@click.command("demo", epilog=build_epilog("demo"))
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object: each command with its exit code and output."
 )
@@ -68,7 +68,7 @@ def command(as_json: bool) -> None:
     Everything happens in a temporary folder with its own daemon. Nothing of yours is touched.
     """
     if not as_json:
-        sys.exit(play(_print))
+        sys.exit(play(_print_step))
     steps: list[DemoStep] = []
     code = play(steps.append)
     out(json.dumps({"succeeded": code == 0, "steps": [step._asdict() for step in steps]}))
@@ -89,17 +89,17 @@ class DemoStep(NamedTuple):
 
 def play(show: Callable[[DemoStep], None]) -> int:
     """Run every step and show its result; 0 if each ended as expected."""
-    with _stage() as (folder, environ):
+    with _set_up_projects() as (folder, environ):
         tried = ""
         for words, typed, place, expected in _STOPS:
-            step = _run(words, typed, folder / place, environ, expected)
+            step = _run_step(words, typed, folder / place, environ, expected)
             show(step)
             if step.code != expected:
                 return 1
             tried = next((line for line in step.output.splitlines() if line.startswith("try: ")), "")
         pasted = tried.removeprefix("try: ").partition("  #")[0] or "scout who"
         for words, typed in (("So paste it:", pasted), _LAST):
-            step = _run(words, typed, folder / "arc", environ)
+            step = _run_step(words, typed, folder / "arc", environ)
             show(step)
             if step.code:
                 return step.code
@@ -107,7 +107,7 @@ def play(show: Callable[[DemoStep], None]) -> int:
 
 
 @contextmanager
-def _stage() -> Generator[tuple[Path, dict[str, str]]]:
+def _set_up_projects() -> Generator[tuple[Path, dict[str, str]]]:
     """Create two projects and a data folder for the daemon; remove everything afterwards."""
     with tempfile.TemporaryDirectory(prefix="scout-demo-") as name:
         folder = Path(name).resolve()
@@ -130,7 +130,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith("SCOUT_") or name in SESSION_MARKS
 
 
-def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected: int = 0) -> DemoStep:
+def _run_step(words: str, typed: str, place: Path, environ: dict[str, str], expected: int = 0) -> DemoStep:
     """Run one command."""
     command = [sys.executable, "-m", "scout", *shlex.split(typed)[1:]]
     began = time.monotonic()
@@ -145,12 +145,12 @@ def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected:
         timeout=60,
         check=False,
     )
-    said = "\n".join(_without_secret(line) for line in done.stdout.splitlines())
+    said = "\n".join(_hide_secret(line) for line in done.stdout.splitlines())
     took = round(time.monotonic() - began, 3)
     return DemoStep(words, place.name, typed, expected, done.returncode, said, took)
 
 
-def _print(step: DemoStep) -> None:
+def _print_step(step: DemoStep) -> None:
     """Print one command and its output."""
     if step.says:
         out("")
@@ -158,18 +158,18 @@ def _print(step: DemoStep) -> None:
     out("")
     out(f"{paint(f'{step.directory}$', 'dim')} {paint(step.command, 'bold')}")
     lines = step.output.splitlines()
-    out_text("\n".join(lines[:_SHOWN]))
+    print_text("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
         out(f"… {len(lines) - _SHOWN} more lines")
     out(paint(f"({step.seconds:.1f} s)", "dim"))
     if step.code != step.expected:
         out(paint(f"this should have ended with exit code {step.expected}, not {step.code}", "red"))
     if (step.says, step.command) == _LAST:
-        out_text(_NEXT)
+        print_text(_NEXT)
     sys.stdout.flush()
 
 
-def _without_secret(line: str) -> str:
+def _hide_secret(line: str) -> str:
     return "token  … (shown once, to you)" if line.startswith("token  ") else line
 
 

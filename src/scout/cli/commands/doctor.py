@@ -12,19 +12,19 @@ from typing import Any
 import click
 
 from scout import __version__
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.cli.commands.checks import CHECKS, Result
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint
-from scout.cli.operations.build import epilog, run_guarded
+from scout.cli.operations.build import build_epilog, run_guarded
 from scout.client.http import Lost
 from scout.settings.load import read
 
 _UNWELL = 9
 
 
-@click.command("doctor", epilog=epilog("doctor"))
+@click.command("doctor", epilog=build_epilog("doctor"))
 @click.option("--fix", is_flag=True, help="Fix what can be fixed without your decision.")
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Write a report without secrets."
@@ -38,31 +38,31 @@ def command(fix: bool, bundle: Path | None, as_json: bool) -> None:
     """
 
     def work() -> int:
-        results = examine(fix)
+        results = run_checks(fix)
         if bundle is not None:
-            _bundle(bundle, results)
+            _save_bundle(bundle, results)
         if as_json:
-            out(json.dumps({"well": _is_well(results), "checks": [one.told() for one in results]}))
+            out(json.dumps({"well": _is_healthy(results), "checks": [one.to_json() for one in results]}))
         else:
-            _show(results)
+            _show_results(results)
             if bundle is not None:
                 out(f"written: {bundle}")
-        return 0 if _is_well(results) else _UNWELL
+        return 0 if _is_healthy(results) else _UNWELL
 
     run_guarded(work, as_json)
 
 
-def examine(fix: bool = False) -> list[Result]:
+def run_checks(fix: bool = False) -> list[Result]:
     """Run all checks, in the order of their dependencies."""
     caller = CliIdentity()
     return [result for check in CHECKS for result in check(caller, fix)]
 
 
-def _is_well(results: list[Result]) -> bool:
+def _is_healthy(results: list[Result]) -> bool:
     return all(one.well for one in results)
 
 
-def _show(results: list[Result]) -> None:
+def _show_results(results: list[Result]) -> None:
     width = max(len(one.name) for one in results)
     for one in results:
         mark, colour = (
@@ -72,12 +72,12 @@ def _show(results: list[Result]) -> None:
     remedies = list(dict.fromkeys(one.remedy for one in results if not one.well and one.remedy))
     for remedy in remedies:
         note(f"try: {remedy}")
-    if not _is_well(results) and not remedies:
+    if not _is_healthy(results) and not remedies:
         note("try: scout doctor --fix")
 
 
-def _bundle(file: Path, results: list[Result]) -> None:
-    told: list[dict[str, Any]] = [one.told() for one in results]
+def _save_bundle(file: Path, results: list[Result]) -> None:
+    told: list[dict[str, Any]] = [one.to_json() for one in results]
     try:
         write_bundle(file, told, CliIdentity())
     except OSError as error:
@@ -117,10 +117,10 @@ def write_bundle(file: Path, results: list[dict[str, Any]], caller: CliIdentity)
     file.touch(mode=0o600)
     with tarfile.open(file, "w:gz") as archive:
         for name, text in texts.items():
-            _add(archive, f"scout-report/{name}", mask_secrets(text).encode("utf-8", "replace"))
+            _add_file(archive, f"scout-report/{name}", mask_secrets(text).encode("utf-8", "replace"))
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+def _add_file(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     info = tarfile.TarInfo(name)
     info.size, info.mtime, info.mode = len(data), int(time.time()), 0o600
     archive.addfile(info, io.BytesIO(data))
@@ -128,7 +128,7 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 
 def _read_settings() -> dict[str, Any]:
     loaded = read()
-    settings = plain(loaded.settings)
+    settings = to_plain(loaded.settings)
     # The full URL of a webhook is often a secret.
     settings["notify"]["webhooks"] = [f"{one[:8]}…" for one in settings["notify"]["webhooks"]]
     return {

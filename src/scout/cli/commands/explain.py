@@ -5,11 +5,11 @@ import sys
 import click
 import msgspec
 
-from scout.base.refusal import Diagnostic, Refused, code_of, status_of
+from scout.base.refusal import Diagnostic, Refused, get_code, get_status
 from scout.cli.connection.refusal import LOCAL_CODES, render_refusal, write_refusal
-from scout.cli.connection.text import out, out_json, out_text, paint
-from scout.model.problems.diagnostics import ALL, by_code, explain
-from scout.policy.prompt import template
+from scout.cli.connection.text import out, paint, print_json, print_text
+from scout.model.problems.diagnostics import ALL, explain, find_diagnostic
+from scout.policy.prompt import build_template
 
 _EXAMPLES = """\b
 Examples:
@@ -24,65 +24,65 @@ Examples:
 def command(code: str | None, as_json: bool) -> None:
     """Explain CODE: why Scout refuses with it, which facts it carries, what to do. Without CODE, list all."""
     if code is None:
-        _list(as_json)
+        _list_codes(as_json)
         return
     if code in LOCAL_CODES:
         _write_local(code, as_json)
         return
     try:
-        _write(by_code(code), as_json)
+        _write_diagnostic(find_diagnostic(code), as_json)
     except Refused as refusal:
         if as_json:
-            out_json({"input": code, "error": render_refusal(refusal.diagnostic)})
+            print_json({"input": code, "error": render_refusal(refusal.diagnostic)})
         else:
             write_refusal(render_refusal(refusal.diagnostic))
         sys.exit(refusal.diagnostic.family.exit_code)
 
 
-def _write(diagnostic: type[Diagnostic], as_json: bool) -> None:
-    code = code_of(diagnostic)
+def _write_diagnostic(diagnostic: type[Diagnostic], as_json: bool) -> None:
+    code = get_code(diagnostic)
     if as_json:
-        out_json(_row(diagnostic) | {"explanation": explain(code), "facts": _facts(diagnostic)})
+        print_json(_build_row(diagnostic) | {"explanation": explain(code), "facts": _list_facts(diagnostic)})
         return
     out(paint(code, "bold"))
-    out_text(explain(code))
+    print_text(explain(code))
     out("")
-    out(f"facts: {', '.join(_facts(diagnostic))}")
-    out(f"exit code {diagnostic.family.exit_code}, HTTP {status_of(diagnostic)}")
+    out(f"facts: {', '.join(_list_facts(diagnostic))}")
+    out(f"exit code {diagnostic.family.exit_code}, HTTP {get_status(diagnostic)}")
 
 
 def _write_local(code: str, as_json: bool) -> None:
     exit_code, text = LOCAL_CODES[code]
     if as_json:
-        out_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
+        print_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
         return
     out(paint(code, "bold"))
-    out_text(f"{text}\n\nexit code {exit_code}")
+    print_text(f"{text}\n\nexit code {exit_code}")
 
 
-def _list(as_json: bool) -> None:
-    rows = [_row(diagnostic) for diagnostic in ALL]
+def _list_codes(as_json: bool) -> None:
+    rows = [_build_row(diagnostic) for diagnostic in ALL]
     if as_json:
         for row in rows:
-            out_json(row)
+            print_json(row)
         return
     width = max(len(str(row["code"])) for row in rows)
     for row in rows:
         out(f"{row['code']:<{width}}  {row['summary']}")
 
 
-def _row(diagnostic: type[Diagnostic]) -> dict[str, object]:
-    code = code_of(diagnostic)
+def _build_row(diagnostic: type[Diagnostic]) -> dict[str, object]:
+    code = get_code(diagnostic)
     return {
         "code": code,
         "family": diagnostic.family.name.lower(),
         "exitCode": diagnostic.family.exit_code,
-        "status": status_of(diagnostic),
+        "status": get_status(diagnostic),
         "summary": explain(code).partition("\n")[0],
     }
 
 
-def _facts(diagnostic: type[Diagnostic]) -> list[str]:
+def _list_facts(diagnostic: type[Diagnostic]) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(diagnostic)]
 
 
@@ -94,19 +94,21 @@ Examples:
 
 
 @click.command("contract", epilog=_CONTRACT_EXAMPLES)
-@click.option("--harness", default="claude", show_default=True, metavar="X", help="Whose syntax to use.")
+@click.option(
+    "--harness", default="claude", show_default=True, metavar="X", help="The harness whose syntax to use."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def contract(harness: str, as_json: bool) -> None:
     """Print the prompt contract, with placeholders where the agent's own facts will stand."""
     try:
-        text = template(harness)
+        text = build_template(harness)
     except Refused as refusal:
         if as_json:
-            out_json({"input": harness, "error": render_refusal(refusal.diagnostic)})
+            print_json({"input": harness, "error": render_refusal(refusal.diagnostic)})
         else:
             write_refusal(render_refusal(refusal.diagnostic))
         sys.exit(refusal.diagnostic.family.exit_code)
     if as_json:
-        out_json({"harness": harness, "characters": len(text), "text": text})
+        print_json({"harness": harness, "characters": len(text), "text": text})
     else:
-        out_text(text.removesuffix("\n"))
+        print_text(text.removesuffix("\n"))

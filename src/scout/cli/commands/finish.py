@@ -9,9 +9,15 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.refusal import RefusalError, exit_code, remedy
-from scout.cli.connection.text import confirm, is_interactive, note, note_text, out
-from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
+from scout.cli.connection.refusal import RefusalError, build_remedy, get_exit_code
+from scout.cli.connection.text import confirm, is_interactive, note, out, print_note_text
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    run_guarded,
+    tidy_parameters,
+)
 from scout.cli.operations.verbs import Options
 from scout.cli.output.finished import count, show_finish, show_finished_trees
 from scout.cli.output.own_name import say_you
@@ -45,10 +51,12 @@ def _callback(all_done: bool, yes: bool, **given: Any) -> None:
 def _run(operation: str, given: dict[str, Any], manner: Options, yes: bool) -> int:
     if operation == "finish.done":
         return _finish_done(given, manner)
-    parameters = tidy(OPERATIONS["finish"], given)
+    parameters = tidy_parameters(OPERATIONS["finish"], given)
     if not parameters.get("address"):
         message = "name the agent, or give --all-done"
-        raise RefusalError.of("bad_request", message, remedies=[remedy("tree", "scout tree", "the agents")])
+        raise RefusalError.of(
+            "bad_request", message, remedies=[build_remedy("tree", "scout tree", "the agents")]
+        )
     line = manner.line()
     if parameters.get("discard") and not yes and is_interactive() and not _confirm_discard(line, parameters):
         note("nothing was changed")
@@ -58,7 +66,7 @@ def _run(operation: str, given: dict[str, Any], manner: Options, yes: bool) -> i
         out(json.dumps(report))
     else:
         show_finish(say_you(line, report))
-    return exit_code("merge_conflict") if report["state"] == "conflict" else 0
+    return get_exit_code("merge_conflict") if report["state"] == "conflict" else 0
 
 
 def _confirm_discard(line: DaemonCall, parameters: dict[str, Any]) -> bool:
@@ -77,13 +85,13 @@ def _finish_done(given: dict[str, Any], manner: Options) -> int:
         message = f"--all-done merges; it takes no --{wrong[0]}"
         raise RefusalError.of("bad_request", message, field=wrong[0])
     line = manner.line()
-    told = _call(line, FinishDone.route, tidy(OPERATIONS["finish.done"], own), manner)
+    told = _call(line, FinishDone.route, tidy_parameters(OPERATIONS["finish.done"], own), manner)
     if manner.as_json:
         out(json.dumps(told))
     else:
         show_finished_trees(say_you(line, told))
     conflicts = any(one["state"] == "conflict" for one in told["items"])
-    return exit_code("merge_conflict") if conflicts else 0
+    return get_exit_code("merge_conflict") if conflicts else 0
 
 
 def _call(line: DaemonCall, route: str, parameters: dict[str, Any], manner: Options) -> dict[str, Any]:
@@ -122,11 +130,11 @@ def _note_output(problem: RefusalError, manner: Options) -> None:
     """Show the output of a check command that failed, above the refusal."""
     lines = str(problem.told.get("output") or "").rstrip().splitlines()[-_TAIL:]
     if lines and not manner.as_json:
-        note_text("\n".join(f"  | {line}" for line in lines))
+        print_note_text("\n".join(f"  | {line}" for line in lines))
 
 
 def _parameters() -> list[click.Parameter]:
-    found = parameters_of(OPERATIONS["finish"], frozenset({"wait"}))
+    found = build_parameters(OPERATIONS["finish"], frozenset({"wait"}))
     for one in found:
         if isinstance(one, click.Argument):
             one.required = False  # --all-done has a default
@@ -139,10 +147,10 @@ command = click.Command(
         *_parameters(),
         click.Option(["--all-done", "all_done"], is_flag=True, help="Merge every agent below that is done."),
         click.Option(["--yes", "yes"], is_flag=True, help="Do not ask before discarding."),
-        *every_option(OPERATIONS["finish"]),
+        *build_common_options(OPERATIONS["finish"]),
     ],
     callback=_callback,
     help=_HELP,
     short_help=OPERATIONS["finish"].says,
-    epilog=epilog("finish"),
+    epilog=build_epilog("finish"),
 )

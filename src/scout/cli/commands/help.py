@@ -6,11 +6,11 @@ import click
 
 from scout import __version__
 from scout.cli.connection.catalogue import COMMANDS, GROUPS, SECTIONS
-from scout.cli.connection.text import out, out_text, paint, wrap
-from scout.cli.operations.build import epilog
+from scout.cli.connection.text import out, paint, print_text, wrap
+from scout.cli.operations.build import build_epilog
 
 
-@click.command("help", epilog=epilog("help"))
+@click.command("help", epilog=build_epilog("help"))
 @click.argument("words", nargs=-1, metavar="[COMMAND | all | man]")
 @click.option("--json", "as_json", is_flag=True, help="Every command and what it does, as one JSON object.")
 @click.pass_context
@@ -22,9 +22,9 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
     elif words == ("all",):
         _write_all()
     elif words == ("man",):
-        out_text(manual(root))
+        print_text(build_manual(root))
     else:
-        out_text(_help_of(root, words))
+        print_text(_get_help(root, words))
 
 
 def _write_all() -> None:
@@ -39,7 +39,7 @@ def _write_all() -> None:
     out("Each has more: scout help COMMAND")
 
 
-def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
+def _get_help(root: click.Context, words: tuple[str, ...]) -> str:
     """Return the `--help` text of these words."""
     found, context = root.command, root
     for word in words:
@@ -50,7 +50,7 @@ def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
     return found.get_help(context)
 
 
-def manual(root: click.Context) -> str:
+def build_manual(root: click.Context) -> str:
     """Return the manual page in man macros, from the same table and help."""
     scout = root.command
     parts = [
@@ -61,18 +61,18 @@ def manual(root: click.Context) -> str:
         ".B scout",
         "[\\fICOMMAND\\fR] [\\fIARGUMENT\\fR]...",
         ".SH DESCRIPTION",
-        _plain((scout.help or "").strip()),
+        _escape((scout.help or "").strip()),
     ]
     for title, rows in SECTIONS.items():
         parts.append(f'.SH "{title.upper()} COMMANDS"')
         for name, says in rows.items():
-            below = f" {_plain('Below it: ' + ', '.join(GROUPS[name]) + '.')}" if name in GROUPS else ""
-            parts += [".TP", f".B scout {name}", f"{_plain(says)}{below}"]
+            below = f" {_escape('Below it: ' + ', '.join(GROUPS[name]) + '.')}" if name in GROUPS else ""
+            parts += [".TP", f".B scout {name}", f"{_escape(says)}{below}"]
     return "\n".join(
-        [*parts, ".SH SEE ALSO", _plain("scout help COMMAND shows the flags and examples of one.")]
+        [*parts, ".SH SEE ALSO", _escape("scout help COMMAND shows the flags and examples of one.")]
     )
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape a text, so that nothing in it is a macro."""
     return text.replace("\\", "\\e").replace("-", "\\-").replace("\n.", "\n\\&.")

@@ -6,7 +6,14 @@ from typing import Any
 import click
 
 from scout.cli.connection.text import note, out
-from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    perform_operation,
+    run_guarded,
+    tidy_parameters,
+)
 from scout.cli.operations.overview import follow_log, show_now
 from scout.cli.operations.verbs import Options
 from scout.cli.output.observation import write_lines
@@ -16,17 +23,18 @@ from scout.protocol.operations import OPERATIONS
 _POLL = 30.0  # seconds of one long poll
 
 
-def _callback(**given: Any) -> None:
+def _tail_session(**given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     follow: bool = given.pop("follow")
     row = OPERATIONS["session.tail"]
-    parameters = tidy(row, given)
+    parameters = tidy_parameters(row, given)
     run_guarded(
-        lambda: _follow(parameters, manner) if follow else perform(row, parameters, manner), manner.as_json
+        lambda: _follow_session(parameters, manner) if follow else perform_operation(row, parameters, manner),
+        manner.as_json,
     )
 
 
-def _follow(parameters: dict[str, Any], manner: Options) -> int:
+def _follow_session(parameters: dict[str, Any], manner: Options) -> int:
     """Print the last lines and new ones until Ctrl-C; with --json one object per line."""
     line, wait = manner.line(), 0.0
     try:
@@ -46,18 +54,18 @@ def _follow(parameters: dict[str, Any], manner: Options) -> int:
 tail = click.Command(
     "tail",
     params=[
-        *parameters_of(OPERATIONS["session.tail"], frozenset({"wait"})),
+        *build_parameters(OPERATIONS["session.tail"], frozenset({"wait"})),
         click.Option(["--follow", "-f", "follow"], is_flag=True, help="Keep following, until Ctrl-C."),
-        *every_option(OPERATIONS["session.tail"]),
+        *build_common_options(OPERATIONS["session.tail"]),
     ],
-    callback=_callback,
-    help="Read a session's own transcript, where its harness keeps it. Nothing of it is stored by Scout.",
+    callback=_tail_session,
+    help="Read a session's own transcript, where its harness keeps it. Scout does not store it.",
     short_help=OPERATIONS["session.tail"].says,
-    epilog=epilog("session", "tail"),
+    epilog=build_epilog("session", "tail"),
 )
 
 
-@click.command("now", epilog=epilog("now"))
+@click.command("now", epilog=build_epilog("now"))
 @click.option("--since", metavar="TIME", help="Show what happened since then, not since your last look.")
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -72,18 +80,20 @@ def now(since: str | None, act_as: str | None, as_json: bool) -> None:
 def _run_watch(**given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     count: int | None = given.pop("count")
-    run_guarded(lambda: follow_log(tidy(OPERATIONS["watch"], given), manner, count), manner.as_json)
+    run_guarded(
+        lambda: follow_log(tidy_parameters(OPERATIONS["watch"], given), manner, count), manner.as_json
+    )
 
 
 watch = click.Command(
     "watch",
     params=[
-        *parameters_of(OPERATIONS["watch"]),
+        *build_parameters(OPERATIONS["watch"]),
         click.Option(["--count"], type=int, metavar="N", help="Stop after N events."),
-        *every_option(OPERATIONS["watch"]),
+        *build_common_options(OPERATIONS["watch"]),
     ],
     callback=_run_watch,
     help="Follow the log as it grows, one sentence per event, until Ctrl-C. A lost connection is resumed "
     "where it broke. With --json each event is one line of JSON, as the log has it.",
-    epilog=epilog("watch"),
+    epilog=build_epilog("watch"),
 )

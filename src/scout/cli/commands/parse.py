@@ -9,11 +9,11 @@ import click
 
 from scout.base.refusal import Refused
 from scout.cli.connection.refusal import render_refusal, write_refusal
-from scout.cli.connection.text import out_fields, out_json
+from scout.cli.connection.text import print_fields, print_json
 from scout.identity.branch import check_ref
 from scout.identity.describe import describe, describe_mentions
 from scout.identity.mention import find_mentions
-from scout.identity.problem import MalformedAddress, malformed
+from scout.identity.problem import MalformedAddress, build_malformed
 
 _EXAMPLES = """\b
 Examples:
@@ -40,10 +40,10 @@ def command(texts: tuple[str, ...], as_json: bool, mentions: bool, root_branch: 
     if root_branch is not None:
         _check_root(root_branch)
     if "-" in texts:
-        for line in _lines():
-            out_json(_answer(line, mentions, root_branch))
+        for line in _read_lines():
+            print_json(_parse_text(line, mentions, root_branch))
         return
-    failed = [not _show(text, as_json, mentions, root_branch) for text in texts]
+    failed = [not _show_address(text, as_json, mentions, root_branch) for text in texts]
     if any(failed):
         sys.exit(MalformedAddress.family.exit_code)
 
@@ -55,62 +55,64 @@ def _check_root(root_branch: str) -> None:
         raise click.UsageError(f"--root-branch: {refusal.diagnostic.message}") from None
 
 
-def _lines() -> Iterable[str]:
+def _read_lines() -> Iterable[str]:
     """Yield lines as they arrive, for interactive use. Any bytes are text, and only newlines end a line."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "surrogateescape")
         yield text.removesuffix("\n").removesuffix("\r")
 
 
-def _answer(line: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
+def _parse_text(line: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
     text = line
     try:
-        text = _unquoted(line)
-        return _describe(text, mentions, root_branch)
+        text = _unquote(line)
+        return _describe_text(text, mentions, root_branch)
     except Refused as refusal:
-        return {"input": text, "error": _error(refusal)}
+        return {"input": text, "error": _build_error(refusal)}
 
 
-def _unquoted(line: str) -> str:
+def _unquote(line: str) -> str:
     if not line.startswith('"'):
         return line
     try:
         value: object = json.loads(line)
     except ValueError as error:
         at = error.pos if isinstance(error, json.JSONDecodeError) else 0
-        raise malformed(line, at, "a line that begins with a quote", "a JSON string") from None
+        raise build_malformed(line, at, "a line that begins with a quote", "a JSON string") from None
     assert isinstance(value, str)  # a leading quote means a JSON string
     return value
 
 
-def _show(text: str, as_json: bool, mentions: bool, root_branch: str | None) -> bool:
+def _show_address(text: str, as_json: bool, mentions: bool, root_branch: str | None) -> bool:
     try:
-        described = _describe(text, mentions, root_branch)
+        described = _describe_text(text, mentions, root_branch)
     except Refused as refusal:
         if as_json:
-            out_json({"input": text, "error": _error(refusal)})
+            print_json({"input": text, "error": _build_error(refusal)})
         else:
             position = getattr(refusal.diagnostic, "position", None)
             write_refusal(render_refusal(refusal.diagnostic), text=text, position=position)
         return False
     if as_json:
-        out_json(described)
+        print_json(described)
         return "error" not in described
-    out_fields(text, _flat({key: value for key, value in described.items() if key not in ("input", "error")}))
-    problem = _leading_problem(text) if mentions else None
+    print_fields(
+        text, _flatten({key: value for key, value in described.items() if key not in ("input", "error")})
+    )
+    problem = _find_leading_problem(text) if mentions else None
     if problem is not None:
         write_refusal(render_refusal(problem), text=problem.text, position=problem.position)
     return problem is None
 
 
-def _error(refusal: Refused) -> dict[str, Any]:
+def _build_error(refusal: Refused) -> dict[str, Any]:
     told = render_refusal(refusal.diagnostic)
     return {
         name: told[name] for name in ("code", "message", "position", "expected", "remedies") if name in told
     }
 
 
-def _flat(described: dict[str, Any]) -> dict[str, object]:
+def _flatten(described: dict[str, Any]) -> dict[str, object]:
     flat: dict[str, object] = {}
     for name, value in described.items():
         if isinstance(value, dict):
@@ -120,13 +122,13 @@ def _flat(described: dict[str, Any]) -> dict[str, object]:
     return flat
 
 
-def _describe(text: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
+def _describe_text(text: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
     if not mentions:
         return describe(text, root_branch)
-    described, problem = describe_mentions(text), _leading_problem(text)
-    return described if problem is None else {**described, "error": _error(Refused(problem))}
+    described, problem = describe_mentions(text), _find_leading_problem(text)
+    return described if problem is None else {**described, "error": _build_error(Refused(problem))}
 
 
-def _leading_problem(text: str) -> MalformedAddress | None:
+def _find_leading_problem(text: str) -> MalformedAddress | None:
     leading = find_mentions(text).leading
     return leading.problem if leading else None

@@ -11,11 +11,17 @@ import click
 
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note, out, out_json
-from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
+from scout.cli.connection.text import note, out, print_json
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    run_guarded,
+    tidy_parameters,
+)
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
-from scout.client.environment import current_directory
+from scout.client.environment import get_current_directory
 from scout.protocol.operations import OPERATIONS
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -45,14 +51,14 @@ def _add() -> click.Command:
 
         def work() -> int:
             assert row.request is not None
-            parameters = {"folder": current_directory() or None, **tidy(row, given)}
+            parameters = {"folder": get_current_directory() or None, **tidy_parameters(row, given)}
             line = manner.line()
             show("reserve.add", line.call(row.request.route, parameters, manner.key), manner.as_json, line)
             return 0
 
         run_guarded(work, manner.as_json)
 
-    made = parameters_of(row, frozenset({"exclusive", "seconds"}))
+    made = build_parameters(row, frozenset({"exclusive", "seconds"}))
     exclusive = click.Option(
         ["--exclusive", "exclusive"], is_flag=True, default=None, help="Others may not edit them (default)."
     )
@@ -61,11 +67,11 @@ def _add() -> click.Command:
     )
     return click.Command(
         "add",
-        params=[*made, exclusive, duration, *every_option(row)],
+        params=[*made, exclusive, duration, *build_common_options(row)],
         callback=callback,
         help=f"{row.says}\n\nGLOBS: files as in .gitignore, relative to this folder. Quote them.",
         short_help=row.says,
-        epilog=epilog("reserve", "add"),
+        epilog=build_epilog("reserve", "add"),
     )
 
 
@@ -82,17 +88,17 @@ def _check() -> click.Command:
             click.Argument(["paths"], nargs=-1, metavar="[PATH...]"),
             click.Option(["--staged"], is_flag=True, help="The files of the next commit. For a git hook."),
             click.Option(["--folder"], metavar="DIR", help="The folder of the paths; default: this one."),
-            *every_option(row),
+            *build_common_options(row),
         ],
         callback=callback,
         help=f"{row.says} Exits with {_HELD} if one of them may not be edited.",
         short_help=row.says,
-        epilog=epilog("reserve", "check"),
+        epilog=build_epilog("reserve", "check"),
     )
 
 
 def _run_check(paths: list[str], staged: bool, folder: str | None, manner: Options) -> int:
-    folder = folder or current_directory() or None
+    folder = folder or get_current_directory() or None
     if not staged:
         return _show_check(DaemonCall(CliIdentity(manner.act_as)), paths, folder, manner.as_json)
     try:
@@ -116,7 +122,7 @@ def _show_check(
     assert request is not None
     answer: dict[str, Any] = line.call(request.route, {"paths": paths, "folder": folder})
     if as_json:
-        out_json(answer)
+        print_json(answer)
     elif answer["allowed"] and not quiet:
         out("No other agent holds these files." if len(paths) > 1 else "No other agent holds this file.")
     else:

@@ -6,9 +6,16 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.refusal import exit_code, list_tries
+from scout.cli.connection.refusal import get_exit_code, list_tries
 from scout.cli.connection.text import confirm, is_interactive, note, out, wrap
-from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    perform_operation,
+    run_guarded,
+    tidy_parameters,
+)
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
 from scout.cli.output.sessions import show_verdict
@@ -19,48 +26,49 @@ _POLL = 30.0  # seconds of one long poll
 _LIST, _CHECK = OPERATIONS["runtimes"], OPERATIONS["runtimes.check"]
 
 
-def _callback(**given: Any) -> None:
+def _show_or_check(**given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
-    wish = tidy(_CHECK, given)
+    wish = tidy_parameters(_CHECK, given)
     run_guarded(
-        lambda: _check(wish, manner) if "harness" in wish else perform(_LIST, {}, manner), manner.as_json
+        lambda: _run_check(wish, manner) if "harness" in wish else perform_operation(_LIST, {}, manner),
+        manner.as_json,
     )
 
 
-def _check(wish: dict[str, Any], manner: Options) -> int:
+def _run_check(wish: dict[str, Any], manner: Options) -> int:
     """Start the check and show each verdict as it comes; Ctrl-C stops the check."""
     line = manner.line()
     (found,) = line.call(ListRuntimes.route, {"check": wish["harness"]})["items"]
     if found["turns"] and found["ready"] and not wish.get("yes") and is_interactive():
-        wish["yes"] = _agree(found)
+        wish["yes"] = _confirm_cost(found)
     if not manner.as_json:
         show("runtimes", {"items": [found]})
     try:
-        return _follow(line, line.call(CheckRuntime.route, wish), manner)
+        return _follow_check(line, line.call(CheckRuntime.route, wish), manner)
     except KeyboardInterrupt:
         line.call(StopCheck.route, {"harness": wish["harness"]})
         note("stopped; everything that the check started has ended")
         return 130
 
 
-def _agree(found: dict[str, Any]) -> bool:
+def _confirm_cost(found: dict[str, Any]) -> bool:
     turns = f"up to {found['turns']} short turns of its model"
     return confirm(f"A whole check of {found['name']} takes {turns}, which may cost money. Do it?")
 
 
-def _follow(line: DaemonCall, found: dict[str, Any], manner: Options) -> int:
+def _follow_check(line: DaemonCall, found: dict[str, Any], manner: Options) -> int:
     seen = 0
     while True:
         for one in found["checks"][seen:] if not manner.as_json else ():
             show_verdict(one)
         seen = len(found["checks"])
         if found["check"] != "running":
-            return _conclude(found, manner)
+            return _print_conclusion(found, manner)
         wish = {"check": found["name"], "seen": seen, "wait": _POLL}
         (found,) = line.call(ListRuntimes.route, wish)["items"]
 
 
-def _conclude(found: dict[str, Any], manner: Options) -> int:
+def _print_conclusion(found: dict[str, Any], manner: Options) -> int:
     """Print what is not enforced and remedies for failed promises; return the exit code.
 
     The exit code is 1 if a promise failed, and that of `forbidden` if one was not tried for lack of consent.
@@ -75,7 +83,7 @@ def _conclude(found: dict[str, Any], manner: Options) -> int:
             note(text)
     if any(one["verdict"] == "failed" for one in found["checks"]):
         return 1
-    return exit_code("forbidden") if any(map(_needs_consent, found["checks"])) else 0
+    return get_exit_code("forbidden") if any(map(_needs_consent, found["checks"])) else 0
 
 
 def _needs_consent(check: dict[str, Any]) -> bool:
@@ -88,8 +96,8 @@ def _needs_consent(check: dict[str, Any]) -> bool:
 _CHECKED = click.Option(["--check", "harness"], metavar="HARNESS", help="Try what this harness promises.")
 command = click.Command(
     "runtimes",
-    params=[_CHECKED, *parameters_of(_CHECK, frozenset({"harness"})), *every_option(_LIST)],
-    callback=_callback,
+    params=[_CHECKED, *build_parameters(_CHECK, frozenset({"harness"})), *build_common_options(_LIST)],
+    callback=_show_or_check,
     help=(
         "List the harnesses of this machine, what each can do and what it lacks.\n\n"
         "With --check, each promise of the compatibility checklist is tried with one of them, in a Scout "
@@ -97,5 +105,5 @@ command = click.Command(
         "are asked on a terminal; elsewhere give --yes."
     ),
     short_help=_LIST.says,
-    epilog=epilog("runtimes"),
+    epilog=build_epilog("runtimes"),
 )

@@ -10,15 +10,15 @@ import click
 
 from scout.cli.commands.config import EFFECTS, apply_setting
 from scout.cli.connection.call import CliIdentity, DaemonCall
-from scout.cli.connection.refusal import RefusalError, remedy
+from scout.cli.connection.refusal import RefusalError, build_remedy
 from scout.cli.connection.text import is_interactive, note, out, paint
 from scout.cli.hosts import hook as hooks
-from scout.cli.hosts.edit_files import FileChange, Records, planned, undone, write
+from scout.cli.hosts.edit_files import FileChange, Records, plan_changes, plan_undo, write
 from scout.cli.hosts.host_session import TOKEN_FILE
-from scout.cli.hosts.hosts import HOSTS, Host, program_here
+from scout.cli.hosts.hosts import HOSTS, Host, find_scout_program
 from scout.cli.hosts.relay import relay
-from scout.cli.operations.build import epilog, run_guarded
-from scout.daemon.start import running
+from scout.cli.operations.build import build_epilog, run_guarded
+from scout.daemon.start import find_running
 from scout.settings.edit import set_value
 from scout.settings.load import read
 
@@ -26,7 +26,7 @@ _LABEL = "scout setup"
 _ASK = "scout ask --project . {harness}'Who are you, and what is this project about?'"
 
 
-@click.command("setup", epilog=epilog("setup"))
+@click.command("setup", epilog=build_epilog("setup"))
 @click.argument("host", nargs=-1, type=click.Choice(list(HOSTS)))
 @click.option("--undo", is_flag=True, help="Undo: restore the files as they were.")
 @click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
@@ -49,7 +49,7 @@ def command(
     Without HOST, sets up every host found on this machine. Shows the exact change and asks before writing.
     """
     run_guarded(
-        lambda: _setup(
+        lambda: _set_up(
             host,
             undo=undo,
             dry_run=dry_run,
@@ -62,7 +62,7 @@ def command(
     )
 
 
-def _setup(
+def _set_up(
     names: tuple[str, ...],
     *,
     undo: bool,
@@ -75,28 +75,30 @@ def _setup(
     caller = CliIdentity()
     _check_person(caller)
     records = Records(caller.where.home)
-    program = program_here(caller.environ)._replace(allows_tools=not ask_each_time)
-    hosts = _hosts(names, caller, records, undo=undo, dry_run=dry_run)
+    program = find_scout_program(caller.environ)._replace(allows_tools=not ask_each_time)
+    hosts = _choose_hosts(names, caller, records, undo=undo, dry_run=dry_run)
     if not dry_run:
         _check_harness(caller, harness)
         for host in hosts:
-            _stop_idle(caller, host)
+            _stop_idle_daemon(caller, host)
     plans = {
-        one: undone(one, caller.environ, program, records) if undo else planned(one, caller.environ, program)
+        one: plan_undo(one, caller.environ, program, records)
+        if undo
+        else plan_changes(one, caller.environ, program)
         for one in hosts
     }
     wanted = any(plans.values())
     if not as_json:
-        _show(plans)
-    written = bool(not dry_run and (_confirmed(yes, as_json) if wanted else True))
+        _show_changes(plans)
+    written = bool(not dry_run and (_confirm(yes, as_json) if wanted else True))
     if written:
-        _write(caller, records, plans, undo=undo)
+        _write_changes(caller, records, plans, undo=undo)
         if not undo:
             _choose_harness(harness, asks=not (yes or as_json))
     if as_json:
-        out(json.dumps(_told(plans, written=written and wanted)))
+        out(json.dumps(_build_json(plans, written=written and wanted)))
     else:
-        _conclude(hosts, wanted=wanted, written=written, undo=undo, dry_run=dry_run)
+        _print_conclusion(hosts, wanted=wanted, written=written, undo=undo, dry_run=dry_run)
     return 0 if written or dry_run or as_json else 1
 
 
@@ -117,7 +119,7 @@ def _check_harness(caller: CliIdentity, name: str | None) -> None:
         DaemonCall(caller).call("GET /v1/runtimes", {"check": name})
 
 
-def _hosts(
+def _choose_hosts(
     names: tuple[str, ...], caller: CliIdentity, records: Records, *, undo: bool, dry_run: bool
 ) -> list[Host]:
     if names:
@@ -132,7 +134,7 @@ def _hosts(
             f"none of {known} was found; name one: scout setup claude",
             noun="host",
             id="any",
-            remedies=[remedy("setup", "scout setup claude")],
+            remedies=[build_remedy("setup", "scout setup claude")],
         )
     return found or [HOSTS["claude"], HOSTS["codex"]]
 
@@ -140,21 +142,21 @@ def _hosts(
 # -- output ------------------------------------------------------------------------------------------
 
 
-def _show(plans: dict[Host, list[FileChange]]) -> None:
+def _show_changes(plans: dict[Host, list[FileChange]]) -> None:
     for host, changes in plans.items():
         if not changes:
             out(f"{host.title}: nothing to change")
         for change in changes:
             for line in change.diff().splitlines():
-                out(_painted(line))
+                out(_paint_line(line))
 
 
-def _painted(line: str) -> str:
+def _paint_line(line: str) -> str:
     style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
     return paint(line, style) if style else line
 
 
-def _confirmed(yes: bool, as_json: bool) -> bool:
+def _confirm(yes: bool, as_json: bool) -> bool:
     if yes or as_json:
         return yes
     if not is_interactive():
@@ -163,7 +165,7 @@ def _confirmed(yes: bool, as_json: bool) -> bool:
     return click.confirm("Write this?", default=False)
 
 
-def _conclude(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry_run: bool) -> None:
+def _print_conclusion(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry_run: bool) -> None:
     if undo:
         if written and wanted:
             out(f"{paint('taken back', 'green')}: {', '.join(host.title for host in hosts)}")
@@ -173,14 +175,14 @@ def _conclude(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry
             note(f"note: {host.note}")
     if written and wanted:
         names = " and ".join(host.title for host in hosts)
-        out(f"{paint('set up', 'green')}: {names}; restart what is open. Undo: scout setup --undo")
+        out(f"{paint('set up', 'green')}: {names}; restart open programs. Undo: scout setup --undo")
     if written:
-        out(f"now try, in a project: {_try_line(hosts)}")
+        out(f"now try, in a project: {_suggest_first_command(hosts)}")
     elif dry_run:
         note("nothing was written (--dry-run)")
 
 
-def _told(plans: dict[Host, list[FileChange]], *, written: bool) -> dict[str, Any]:
+def _build_json(plans: dict[Host, list[FileChange]], *, written: bool) -> dict[str, Any]:
     hosts = [
         {
             "host": host.name,
@@ -191,10 +193,10 @@ def _told(plans: dict[Host, list[FileChange]], *, written: bool) -> dict[str, An
         }
         for host, changes in plans.items()
     ]
-    return {"hosts": hosts, "written": written, "next": _try_line(list(plans))}
+    return {"hosts": hosts, "written": written, "next": _suggest_first_command(list(plans))}
 
 
-def _try_line(hosts: list[Host]) -> str:
+def _suggest_first_command(hosts: list[Host]) -> str:
     """Return a first ask that works when pasted: it names the harness."""
     runs = [host.name for host in hosts if host.name in ("claude", "codex")]
     named = read().settings.harness or next(iter(runs), None)
@@ -204,7 +206,9 @@ def _try_line(hosts: list[Host]) -> str:
 # -- changes -----------------------------------------------------------------------------------------
 
 
-def _write(caller: CliIdentity, records: Records, plans: dict[Host, list[FileChange]], *, undo: bool) -> None:
+def _write_changes(
+    caller: CliIdentity, records: Records, plans: dict[Host, list[FileChange]], *, undo: bool
+) -> None:
     if not undo:
         _make_token(caller)
     for host, changes in plans.items():
@@ -218,9 +222,9 @@ def _write(caller: CliIdentity, records: Records, plans: dict[Host, list[FileCha
         _end_token(caller)
 
 
-def _stop_idle(caller: CliIdentity, host: Host) -> None:
+def _stop_idle_daemon(caller: CliIdentity, host: Host) -> None:
     """Stop Scout's own idle sessions of this host; refuse if one is working."""
-    if running(caller.where.home) is None:
+    if find_running(caller.where.home) is None:
         return
     line = DaemonCall(caller, start=False)
     sessions = line.call("GET /v1/sessions", {"limit": 200, "live": True})["items"]
@@ -229,7 +233,7 @@ def _stop_idle(caller: CliIdentity, host: Host) -> None:
             continue
         if line.call("GET /v1/sessions/{sessionId}", {"sessionId": one["id"]}).get("flightId"):
             message = f"{one['address']} works in {host.title} now ({one['id']}); stop it, or wait for it"
-            stop = remedy("session.stop", f"scout session stop {one['id']}")
+            stop = build_remedy("session.stop", f"scout session stop {one['id']}")
             raise RefusalError.of(
                 "busy", message, reason="a session is working", retryAfter=60, remedies=[stop]
             )
@@ -265,7 +269,7 @@ def _make_token(caller: CliIdentity) -> None:
     """Make the host's credential once. Only this user can read it, and it only allows enrolling."""
     file = Path(caller.where.home) / TOKEN_FILE
     line = DaemonCall(caller)
-    known = _tokens(line)
+    known = _list_host_tokens(line)
     if file.exists() and known:
         return
     for old in known:
@@ -277,7 +281,7 @@ def _make_token(caller: CliIdentity) -> None:
     fresh.replace(file)
 
 
-def _tokens(line: DaemonCall) -> list[str]:
+def _list_host_tokens(line: DaemonCall) -> list[str]:
     found = line.call("GET /v1/tokens", {"limit": 200})["items"]
     return [
         one["id"] for one in found if (one["kind"], one["label"], one["state"]) == ("host", _LABEL, "active")
@@ -287,18 +291,18 @@ def _tokens(line: DaemonCall) -> list[str]:
 def _end_token(caller: CliIdentity) -> None:
     """Remove the credential after the last host was removed."""
     (Path(caller.where.home) / TOKEN_FILE).unlink(missing_ok=True)
-    if running(caller.where.home) is None:
+    if find_running(caller.where.home) is None:
         note("the host token is still in the list: scout token list")
         return
     line = DaemonCall(caller, start=False)
-    for ident in _tokens(line):
+    for ident in _list_host_tokens(line):
         line.call("POST /v1/tokens/{tokenId}/revoke", {"tokenId": ident, "reason": "no host is set up"})
 
 
 _host_option = click.option("--host", default="claude", show_default=True, help="The host that calls.")
 
 
-@click.command("hook", epilog=epilog("hook"))
+@click.command("hook", epilog=build_epilog("hook"))
 @click.argument("event", type=click.Choice(list(hooks.EVENTS)))
 @_host_option
 @click.option("--wait", type=float, default=30.0, show_default=True, help="Seconds for a permission request.")
@@ -310,14 +314,14 @@ def hook(event: str, host: str, wait: float) -> None:
     click.get_current_context().exit(hooks.hook([event, "--host", host, "--wait", str(wait)]))
 
 
-@click.command("statusline", epilog=epilog("statusline"))
+@click.command("statusline", epilog=build_epilog("statusline"))
 @_host_option
 def statusline(host: str) -> None:
     """Print one line for a host's status line: who the session is, what is unread, what needs you."""
     click.get_current_context().exit(hooks.statusline(["--host", host]))
 
 
-@click.command("mcp", epilog=epilog("mcp"))
+@click.command("mcp", epilog=build_epilog("mcp"))
 @click.option("--host", default="mcp", show_default=True, help="The host that calls.")
 def mcp(host: str) -> None:
     """Run as a stdio MCP server: the host's session gets Scout's tools.

@@ -11,10 +11,16 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.refusal import RefusalError, exit_code, remedy
+from scout.cli.connection.refusal import RefusalError, build_remedy, get_exit_code
 from scout.cli.connection.text import note, out
-from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
-from scout.cli.operations.verbs import Options, text_of
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    run_guarded,
+    tidy_parameters,
+)
+from scout.cli.operations.verbs import Options, read_body
 from scout.cli.output.own_name import say_you
 from scout.cli.output.spawned import show_spawned
 from scout.cli.waiting.several import Watched, follow_all
@@ -44,17 +50,21 @@ def _callback(panes: bool, wait: float | None, no_wait: bool, **given: Any) -> N
         wait=wait,
         no_wait=no_wait,
     )
-    parameters = tidy(OPERATIONS["spawn"], given)
+    parameters = tidy_parameters(OPERATIONS["spawn"], given)
     run_guarded(lambda: _run(parameters, manner, panes), manner.as_json)
 
 
 command = click.Command(
     "spawn",
-    params=[*parameters_of(OPERATIONS["spawn"], _LEFT_OUT), *_OWN, *every_option(OPERATIONS["spawn"])],
+    params=[
+        *build_parameters(OPERATIONS["spawn"], _LEFT_OUT),
+        *_OWN,
+        *build_common_options(OPERATIONS["spawn"]),
+    ],
     callback=_callback,
     help=_HELP,
     short_help=OPERATIONS["spawn"].says,
-    epilog=epilog("spawn"),
+    epilog=build_epilog("spawn"),
 )
 
 
@@ -62,7 +72,7 @@ def _run(parameters: dict[str, Any], manner: Options, panes: bool) -> int:
     if panes:
         _require_tmux()
     if parameters.get("task") == "-":
-        parameters["task"] = text_of(["-"], manner)
+        parameters["task"] = read_body(["-"], manner)
     if flight := os.environ.get("SCOUT_FLIGHT"):
         parameters["within"] = flight
     line = manner.line()
@@ -89,7 +99,7 @@ def _print_json(told: dict[str, Any], manner: Options, **more: Any) -> None:
 
 
 def _failure_code(told: dict[str, Any]) -> int:
-    codes = [exit_code(str(one["error"]["code"])) for one in told.get("failed") or ()]
+    codes = [get_exit_code(str(one["error"]["code"])) for one in told.get("failed") or ()]
     return codes[0] if codes else 0
 
 
@@ -108,7 +118,9 @@ def _require_tmux() -> None:
     if shutil.which("tmux") is None:
         message = "--panes needs tmux, and there is no tmux on the PATH: install it, or leave --panes out"
         again = shlex.join(["scout", *(word for word in sys.argv[1:] if word != "--panes")])
-        raise RefusalError.of("bad_request", message, remedies=[remedy("spawn", again, "without windows")])
+        raise RefusalError.of(
+            "bad_request", message, remedies=[build_remedy("spawn", again, "without windows")]
+        )
 
 
 def _open_windows(told: dict[str, Any]) -> None:

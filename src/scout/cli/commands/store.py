@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused, Remedy
 from scout.cli.connection.call import CliIdentity
-from scout.cli.connection.refusal import RefusalError, remedy, render_refusal
+from scout.cli.connection.refusal import RefusalError, build_remedy, render_refusal
 from scout.cli.connection.text import note, out, paint
-from scout.cli.operations.build import epilog, run_guarded
-from scout.daemon.start import running
-from scout.protocol.operations import command_line
+from scout.cli.operations.build import build_epilog, run_guarded
+from scout.daemon.start import find_running
+from scout.protocol.operations import build_command_line
 from scout.store.integrity.backup import backup, free_name, restore
 from scout.store.integrity.damage import examine
 from scout.store.integrity.review import Review, review
@@ -25,16 +25,16 @@ _DAMAGED = 9
 _RESTORE = Remedy(operation="restore", parameters={"file": "FILE"}, why="a backup from before")
 
 
-def _store(there: bool = True) -> Path:
+def _find_store(there: bool = True) -> Path:
     home = Path(CliIdentity().where.home)
     file = home / "scout.db"
     if there and not file.is_file():
         message = f"there is no store in {home} yet"
-        raise RefusalError.of("not_found", message, noun="store", id=str(file), remedies=[remedy("up")])
+        raise RefusalError.of("not_found", message, noun="store", id=str(file), remedies=[build_remedy("up")])
     return file
 
 
-def _refused(work: Callable[[], int], as_json: bool) -> None:
+def _run_with_refusals(work: Callable[[], int], as_json: bool) -> None:
     """Run a command, and show a refusal of the store like any other refusal."""
 
     def guarded() -> int:
@@ -46,7 +46,7 @@ def _refused(work: Callable[[], int], as_json: bool) -> None:
     run_guarded(guarded, as_json)
 
 
-@click.command("verify", epilog=epilog("verify"))
+@click.command("verify", epilog=build_epilog("verify"))
 @click.option("--policy", is_flag=True, help="Make each stored wake decision again, by today's rules.")
 @_JSON
 def verify_command(policy: bool, as_json: bool) -> None:
@@ -58,14 +58,14 @@ def verify_command(policy: bool, as_json: bool) -> None:
 
     def work() -> int:
         if policy:
-            return _show_review(review(_store()), as_json)
-        store = _store()
+            return _show_review(review(_find_store()), as_json)
+        store = _find_store()
         try:
             report = verify(store)
         except Refused:
             return _show_damage(store, as_json)
         if as_json:
-            out(json.dumps({"clean": report.clean, **plain(report)}))
+            out(json.dumps({"clean": report.clean, **to_plain(report)}))
             return 0 if report.clean else _DAMAGED
         out(f"{report.events} events replayed, {report.rows} rows compared")
         for text in report.damage:
@@ -77,19 +77,19 @@ def verify_command(policy: bool, as_json: bool) -> None:
             out(f"  stored    {json.dumps(one.stored)}")
             out(f"  replayed  {json.dumps(one.replayed)}")
         if report.clean:
-            out(f"{paint('clean', 'green')}: the tables are what the log says")
+            out(f"{paint('clean', 'green')}: the tables match the log")
             return 0
         _show_remedies(examine(store).remedies or (_RESTORE,))
         return _DAMAGED
 
-    _refused(work, as_json)
+    _run_with_refusals(work, as_json)
 
 
 def _show_damage(store: Path, as_json: bool) -> int:
     """Show what is left of a damaged store, and how to restore it."""
     report = examine(store)
     if as_json:
-        out(json.dumps({"clean": False, **plain(report), "lost": report.lost}))
+        out(json.dumps({"clean": False, **to_plain(report), "lost": report.lost}))
         return _DAMAGED
     for line in report.lines:
         out(f"{paint('damage', 'red')}: {line}")
@@ -99,12 +99,12 @@ def _show_damage(store: Path, as_json: bool) -> int:
 
 def _show_remedies(remedies: Sequence[Remedy]) -> None:
     for one in remedies:
-        note(f"try: {command_line(one)}   # {one.why}")
+        note(f"try: {build_command_line(one)}   # {one.why}")
 
 
 def _show_review(report: Review, as_json: bool) -> int:
     if as_json:
-        out(json.dumps({"clean": report.clean, **plain(report)}))
+        out(json.dumps({"clean": report.clean, **to_plain(report)}))
         return 0 if report.clean else _DAMAGED
     out(f"{report.events} events read, {report.decisions} wake decisions made again")
     for one in report.differences[:_SHOWN]:
@@ -112,21 +112,21 @@ def _show_review(report: Review, as_json: bool) -> int:
         out(f"  stored  {one.stored}")
         out(f"  today   {one.today}")
     if report.clean:
-        out(f"{paint('clean', 'green')}: today's rules decide as the log says")
+        out(f"{paint('clean', 'green')}: today's rules make the same decisions")
         return 0
-    out(f"{report.differing} decisions would be others today")
+    out(f"{report.differing} decisions would differ today")
     note(f"try: scout why {report.differences[0].event_id}")
     return _DAMAGED
 
 
-@click.command("backup", epilog=epilog("backup"))
+@click.command("backup", epilog=build_epilog("backup"))
 @click.argument("file", type=click.Path(path_type=Path))
 @_JSON
 def backup_command(file: Path, as_json: bool) -> None:
     """Copy the store to FILE while it is in use. An existing file is never replaced."""
 
     def work() -> int:
-        store = _store()
+        store = _find_store()
         try:
             size = backup(store, file)
         except OSError as error:
@@ -134,10 +134,10 @@ def backup_command(file: Path, as_json: bool) -> None:
         out(json.dumps({"file": str(file), "bytes": size}) if as_json else f"{file}: {size} bytes")
         return 0
 
-    _refused(work, as_json)
+    _run_with_refusals(work, as_json)
 
 
-@click.command("restore", epilog=epilog("restore"))
+@click.command("restore", epilog=build_epilog("restore"))
 @click.argument("file", type=click.Path(path_type=Path))
 @_JSON
 def restore_command(file: Path, as_json: bool) -> None:
@@ -147,12 +147,12 @@ def restore_command(file: Path, as_json: bool) -> None:
     """
 
     def work() -> int:
-        store = _store(there=False)
-        found = running(str(store.parent))
+        store = _find_store(there=False)
+        found = find_running(str(store.parent))
         if found is not None:
             message = f"the daemon (pid {found.pid}) has the store open"
             raise RefusalError.of(
-                "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
+                "wrong_state", message, noun="daemon", state="running", remedies=[build_remedy("down")]
             )
         store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = restore(file, store, free_name(store))
@@ -164,4 +164,4 @@ def restore_command(file: Path, as_json: bool) -> None:
         )
         return 0
 
-    _refused(work, as_json)
+    _run_with_refusals(work, as_json)

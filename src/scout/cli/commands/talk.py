@@ -7,8 +7,15 @@ from typing import Any
 import click
 
 from scout.cli.operations import verbs
-from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
-from scout.cli.operations.complete import addresses, completion_of
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    perform_operation,
+    run_guarded,
+    tidy_parameters,
+)
+from scout.cli.operations.complete import complete_addresses, get_completion
 from scout.cli.operations.verbs import Options
 from scout.cli.waiting.follow import follow
 from scout.protocol.operations import OPERATIONS
@@ -18,7 +25,7 @@ _TO = click.Option(
     ["--to", "to"],
     metavar="ADDRESS",
     help="The target, if it is not the first word.",
-    shell_complete=addresses,
+    shell_complete=complete_addresses,
 )
 _WAITING = [
     click.Option(["--wait", "wait"], type=float, metavar="SECONDS", help="Maximum time to wait."),
@@ -31,46 +38,46 @@ _BODY = (
 )
 
 
-def _spoken(
+def _build_spoken(
     operation: str, words: str, says: str, more: list[click.Parameter], left_out: set[str]
 ) -> click.Command:
     """Build a command whose target and text are plain words."""
     row = OPERATIONS[operation]
-    argument = click.Argument(["words"], nargs=-1, metavar=words, shell_complete=addresses)
-    flags = parameters_of(row, frozenset({"to", "body", *left_out}))
+    argument = click.Argument(["words"], nargs=-1, metavar=words, shell_complete=complete_addresses)
+    flags = build_parameters(row, frozenset({"to", "body", *left_out}))
 
     def callback(**given: Any) -> None:
         spoken = list(given.pop("words"))
         manner = Options(**{name: given.pop(name) for name in _MANNER if name in given})
-        parameters = tidy(row, given)
-        run_guarded(lambda: _run(operation, spoken, parameters, manner), manner.as_json)
+        parameters = tidy_parameters(row, given)
+        run_guarded(lambda: _run_verb(operation, spoken, parameters, manner), manner.as_json)
 
     return click.Command(
         operation,
-        params=[argument, *more, _FILE, *flags, *every_option(row)],
+        params=[argument, *more, _FILE, *flags, *build_common_options(row)],
         callback=callback,
         help=says,
         short_help=row.says,
-        epilog=epilog(operation),
+        epilog=build_epilog(operation),
     )
 
 
 _MANNER = ("as_json", "act_as", "key", "file", "wait", "no_wait", "notify")
 
 
-def _run(operation: str, words: list[str], parameters: dict[str, Any], manner: Options) -> int:
+def _run_verb(operation: str, words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     if operation == "reply":
-        return verbs.reply(words, parameters, manner, _route(operation))
+        return verbs.reply(words, parameters, manner, _get_route(operation))
     return {"send": verbs.send, "ask": verbs.ask}[operation](words, parameters, manner)
 
 
-def _route(operation: str) -> str:
+def _get_route(operation: str) -> str:
     request = OPERATIONS[operation].request
     assert request is not None
     return request.route
 
 
-send = _spoken(
+send = _build_spoken(
     "send",
     "[ADDRESS] TEXT...",
     f"Post a durable message. It starts no program, unless you add --wake.\n\n{_BODY}\n\n"
@@ -78,7 +85,7 @@ send = _spoken(
     [_TO],
     set(),
 )
-ask = _spoken(
+ask = _build_spoken(
     "ask",
     "[ADDRESS] TEXT...",
     f"Ask an agent or a project to do something, and wait for the answer. Only the answer goes to standard "
@@ -87,7 +94,7 @@ ask = _spoken(
     [_TO, *_WAITING],
     {"wait"},
 )
-reply = _spoken(
+reply = _build_spoken(
     "reply",
     "TEXT...",
     f"Answer a message or ask, in its conversation; the first answer to an ask completes it.\n\n{_BODY}",
@@ -96,7 +103,7 @@ reply = _spoken(
 )
 
 
-def _waiting(operation: str) -> click.Command:
+def _build_waiting(operation: str) -> click.Command:
     row = OPERATIONS["flight.get"]
 
     def callback(flight_id: str, timeout: float | None, as_json: bool, act_as: str | None) -> None:
@@ -112,22 +119,22 @@ def _waiting(operation: str) -> click.Command:
                 required=False,
                 default="only",
                 metavar="[FLIGHT_ID]",
-                **completion_of("flightId"),
+                **get_completion("flightId"),
             ),
             limit,
-            *every_option(row),
+            *build_common_options(row),
         ],
         callback=callback,
         help="Wait for a flight to finish, and print its answer. Ctrl-C stops the wait, never the work.",
-        epilog=epilog(*operation.split(".")),
+        epilog=build_epilog(*operation.split(".")),
     )
 
 
-wait = _waiting("wait")
-flight_wait = _waiting("flight.wait")
+wait = _build_waiting("wait")
+flight_wait = _build_waiting("flight.wait")
 
 
-@click.command("complete", epilog=epilog("flight", "complete"))
+@click.command("complete", epilog=build_epilog("flight", "complete"))
 @click.argument("flight_id", metavar="FLIGHT_ID")
 @click.argument("words", nargs=-1, metavar="TEXT...")
 @click.option("--file", metavar="FILE", help="Read the text from a file.")
@@ -137,17 +144,17 @@ def complete(flight_id: str, words: tuple[str, ...], revision: int | None, **giv
     manner = Options(**given)
 
     def work() -> int:
-        output = verbs.text_of(list(words), manner)
+        output = verbs.read_body(list(words), manner)
         told = {"flightId": flight_id, "output": output, "revision": revision}
-        return perform(OPERATIONS["flight.complete"], told, manner)
+        return perform_operation(OPERATIONS["flight.complete"], told, manner)
 
     run_guarded(work, manner.as_json)
 
 
-complete.params += every_option(OPERATIONS["flight.complete"])
+complete.params += build_common_options(OPERATIONS["flight.complete"])
 
 
-@click.command("put", epilog=epilog("attachment", "put"))
+@click.command("put", epilog=build_epilog("attachment", "put"))
 @click.argument("file")
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -155,14 +162,14 @@ def put(file: str, act_as: str | None, as_json: bool) -> None:
     """Store a file, to be attached to a message by its SHA-256."""
 
     def work() -> int:
-        sha = verbs.stored(Options(act_as=act_as).line(), file).partition(":")[0]
-        verbs.say({"sha256": sha}, sha, as_json)
+        sha = verbs.store_file(Options(act_as=act_as).line(), file).partition(":")[0]
+        verbs.print_result({"sha256": sha}, sha, as_json)
         return 0
 
     run_guarded(work, as_json)
 
 
-@click.command("get", epilog=epilog("attachment", "get"))
+@click.command("get", epilog=build_epilog("attachment", "get"))
 @click.argument("sha256")
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, with the bytes as base64.")
@@ -170,9 +177,9 @@ def get(sha256: str, act_as: str | None, as_json: bool) -> None:
     """Write a stored file to standard output."""
 
     def work() -> int:
-        told = Options(act_as=act_as).line().call(_route("attachment.get"), {"sha256": sha256})
+        told = Options(act_as=act_as).line().call(_get_route("attachment.get"), {"sha256": sha256})
         if as_json:
-            verbs.say(told, "", as_json)
+            verbs.print_result(told, "", as_json)
         else:
             sys.stdout.buffer.write(base64.b64decode(told["data"]))
         return 0

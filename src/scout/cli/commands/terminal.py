@@ -9,18 +9,18 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.refusal import RefusalError, remedy, repeat_typed
+from scout.cli.connection.refusal import RefusalError, build_remedy, repeat_typed
 from scout.cli.connection.text import note, out
-from scout.cli.operations.build import epilog, run_guarded
-from scout.cli.operations.complete import addresses
+from scout.cli.operations.build import build_epilog, run_guarded
+from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.verbs import Options
-from scout.client.session_files import process_start
+from scout.client.session_files import read_process_start
 
 _NOT_FOUND = 127
 
 
-@click.command("open", epilog=epilog("open"))
-@click.argument("address", shell_complete=addresses)
+@click.command("open", epilog=build_epilog("open"))
+@click.argument("address", shell_complete=complete_addresses)
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--print", "printed", is_flag=True, help="Only print which session it would be.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: one JSON object.")
@@ -31,24 +31,26 @@ def command(address: str, act_as: str | None, printed: bool, as_json: bool) -> N
     you are its only writer: asks from others wait until you are done.
     """
     manner = Options(act_as=act_as, as_json=as_json)
-    run_guarded(lambda: _run(manner, address, printed), as_json)
+    run_guarded(lambda: _open_terminal(manner, address, printed), as_json)
 
 
-def _run(manner: Options, address: str, printed: bool) -> int:
+def _open_terminal(manner: Options, address: str, printed: bool) -> int:
     line = manner.line()
-    ident = address if address.startswith("ses_") else _session_of(line, address)
+    ident = address if address.startswith("ses_") else _find_session(line, address)
     if printed:
         out(json.dumps({"sessionId": ident}) if manner.as_json else ident)
         return 0
     if not sys.stdin.isatty():
-        problem = "it opens a session for a person at a terminal, and this is none"
+        problem = "this command needs a terminal"
         raise RefusalError.of(
-            "bad_request", problem, remedies=[remedy("session.inspect", f"scout session inspect {ident}")]
+            "bad_request",
+            problem,
+            remedies=[build_remedy("session.inspect", f"scout session inspect {ident}")],
         )
-    return _opened(line, ident)
+    return _open_session(line, ident)
 
 
-def _session_of(line: DaemonCall, address: str) -> str:
+def _find_session(line: DaemonCall, address: str) -> str:
     """Return the newest live session that Scout runs for an agent; wake the agent if there is none."""
     try:
         sessions = line.call("GET /v1/agents/{address}", {"address": address})["sessions"]
@@ -60,16 +62,16 @@ def _session_of(line: DaemonCall, address: str) -> str:
         raise RefusalError(repeat_typed(problem.told, address, "address")) from None
 
 
-def _opened(line: DaemonCall, ident: str) -> int:
+def _open_session(line: DaemonCall, ident: str) -> int:
     """Fork a process that waits until the session is opened for it; the broker sees when it ends."""
     gate, key = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(key)
-        _become(gate)
+        _exec_program(gate)
     os.close(gate)
     try:
-        wish = {"sessionId": ident, "pid": pid, "pidStarted": process_start(pid)}
+        wish = {"sessionId": ident, "pid": pid, "pidStarted": read_process_start(pid)}
         told = line.call("POST /v1/sessions/{sessionId}/open", wish)
         os.write(key, json.dumps(told).encode())
     except BaseException:
@@ -77,13 +79,13 @@ def _opened(line: DaemonCall, ident: str) -> int:
         os.waitpid(pid, 0)
         raise
     os.close(key)
-    code = _waited(pid)
+    code = _wait_for_program(pid)
     line.call("POST /v1/sessions/{sessionId}/close", {"sessionId": ident})
-    note(f"scout: {ident} is given back")
+    note(f"scout: {ident} was returned to Scout")
     return code
 
 
-def _waited(pid: int) -> int:
+def _wait_for_program(pid: int) -> int:
     """Wait for the program and return its exit code. Ctrl-C and Ctrl-\\ only reach the program."""
     before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGQUIT)}
     try:
@@ -93,7 +95,7 @@ def _waited(pid: int) -> int:
             signal.signal(one, handler)
 
 
-def _become(gate: int) -> None:
+def _exec_program(gate: int) -> None:
     """Replace this process with the program that continues the session, once it is allowed."""
     with os.fdopen(gate, "rb") as file:
         data = file.read()

@@ -6,7 +6,14 @@ from typing import Any
 import click
 
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
+from scout.cli.operations.build import (
+    build_common_options,
+    build_epilog,
+    build_parameters,
+    perform_operation,
+    run_guarded,
+    tidy_parameters,
+)
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
 from scout.protocol.operations import OPERATIONS
@@ -50,7 +57,7 @@ def _run(scan: bool, reconcile: bool, fix: bool, given: dict[str, Any], manner: 
     if fix and not reconcile:
         raise RefusalError.of("bad_request", "--fix belongs to --reconcile", field="fix")
     if not scan and not reconcile:
-        return perform(OPERATIONS["tree"], tidy(OPERATIONS["tree"], given), manner)
+        return perform_operation(OPERATIONS["tree"], tidy_parameters(OPERATIONS["tree"], given), manner)
     row = OPERATIONS["tree.scan" if scan else "tree.reconcile"]
     wanted = {name: value for name, value in given.items() if name in ("projectRoot", "projectroot")}
     other = [name for name, value in given.items() if value and name not in wanted]
@@ -58,7 +65,7 @@ def _run(scan: bool, reconcile: bool, fix: bool, given: dict[str, Any], manner: 
         raise RefusalError.of(
             "bad_request", f"{row.words[-1]} looks at whole projects: --project DIR", field=other[0]
         )
-    parameters = tidy(row, wanted)
+    parameters = tidy_parameters(row, wanted)
     if fix:
         parameters["fix"] = True
     assert row.request is not None  # both are answered by the daemon
@@ -71,14 +78,14 @@ def _run(scan: bool, reconcile: bool, fix: bool, given: dict[str, Any], manner: 
 command = _Tree(
     "tree",
     params=[
-        *parameters_of(OPERATIONS["tree"]),
+        *build_parameters(OPERATIONS["tree"]),
         click.Option(["--scan"], is_flag=True, help="Register agents that are only on disk."),
         click.Option(["--reconcile"], is_flag=True, help="Compare disk, git, directory and tmux."),
         click.Option(["--fix"], is_flag=True, help="With --reconcile: repair what loses nothing."),
-        *every_option(OPERATIONS["tree"]),
+        *build_common_options(OPERATIONS["tree"]),
     ],
     callback=_callback,
     help=_HELP,
     short_help=OPERATIONS["tree"].says,
-    epilog=epilog("tree"),
+    epilog=build_epilog("tree"),
 )

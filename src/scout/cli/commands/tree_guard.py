@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import click
 
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note, out, out_json, paint
-from scout.cli.hosts.hosts import program_here
-from scout.cli.operations.build import epilog, run_guarded
+from scout.cli.connection.text import note, out, paint, print_json
+from scout.cli.hosts.hosts import find_scout_program
+from scout.cli.operations.build import build_epilog, run_guarded
 
 _MARK = "# Scout's guard"
 _KEPT = "pre-commit.before-scout"
@@ -29,19 +29,19 @@ fi
 """
 
 
-@click.group("guard", epilog=epilog("tree"))
+@click.group("guard", epilog=build_epilog("tree"))
 def guard() -> None:
     """Refuse commits of files that another agent has reserved, by a git hook in this repository."""
 
 
-@guard.command("install", epilog=epilog("tree"))
+@guard.command("install", epilog=build_epilog("tree"))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def install(as_json: bool) -> None:
     """Install the guard as the pre-commit hook. An existing hook is kept and runs after it."""
     run_guarded(lambda: _report(_install(_find_hooks()), as_json), as_json)
 
 
-@guard.command("remove", epilog=epilog("tree"))
+@guard.command("remove", epilog=build_epilog("tree"))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def remove(as_json: bool) -> None:
     """Remove the guard. The hook that was there before is put back as it was."""
@@ -50,7 +50,7 @@ def remove(as_json: bool) -> None:
 
 def _report(done: dict[str, Any], as_json: bool) -> int:
     if as_json:
-        out_json(done)
+        print_json(done)
         return 0
     word, hook, kept = done["done"], done["hook"], done["kept"]
     out(f"{paint(word, 'green')} {hook}" if done["changed"] else f"{word} already: {hook}")
@@ -123,7 +123,7 @@ def _describe(word: str, hook: Path, kept: Path, *, changed: bool) -> dict[str, 
 
 
 def _build_script() -> str:
-    program = program_here(os.environ)
+    program = find_scout_program(os.environ)
     check = program.line("reserve", "check", "--staged")
     return _SCRIPT.format(mark=_MARK, program=shlex.quote(program.words[0]), check=check, kept=_KEPT)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from scout import __version__
-from scout.cli.connection.refusal import RefusalError, remedy, repeat_typed
+from scout.cli.connection.refusal import RefusalError, build_remedy, repeat_typed
 from scout.cli.connection.text import note
-from scout.client.environment import Environment, NoToken, build_headers, current_directory
-from scout.client.http import Lost, as_object, build_target, exchange, quote, stream
+from scout.client.environment import Environment, NoToken, build_headers, get_current_directory
+from scout.client.http import Lost, as_object, build_target, exchange, open_stream, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class CliIdentity(Environment):
             return super().find_token()
         except NoToken as missing:
             message = f"not authenticated: {missing.reason}"
-            remedies = [] if self.session else [remedy("doctor")]
+            remedies = [] if self.session else [build_remedy("doctor")]
             raise RefusalError.of(
                 "unauthenticated",
                 message,
@@ -106,9 +106,9 @@ class CliIdentity(Environment):
                 remedies=remedies,
             ) from None
 
-    def headers(self) -> dict[str, str]:
+    def build_headers(self) -> dict[str, str]:
         """Return the headers of every request: credential, identity and directory."""
-        return build_headers(self.find_token(), self.act_as, current_directory())
+        return build_headers(self.find_token(), self.act_as, get_current_directory())
 
 
 class DaemonCall:
@@ -134,10 +134,10 @@ class DaemonCall:
         """
         _check_names(route, parameters)
         method, target, body = build_target(route, parameters)
-        headers = {**self._headers(), "Accept": "application/json"}
+        headers = {**self._build_headers(), "Accept": "application/json"}
         if method != "GET":
             headers["Idempotency-Key"] = quote(key) if key else os.urandom(16).hex()
-        answer = self._persist(method, target, headers, body, patience)
+        answer = self._send_until_answered(method, target, headers, body, patience)
         self._warn_of_version(answer)
         return _decode_response(answer, self.caller.act_as)
 
@@ -145,22 +145,22 @@ class DaemonCall:
         """Yield the events of a stream. It ends, or raises `Lost`, with the connection."""
         from scout.client.http import HttpResponse
 
-        headers = {**self._headers(), "Accept": "text/event-stream"}
+        headers = {**self._build_headers(), "Accept": "text/event-stream"}
         if last is not None:
             headers["Last-Event-ID"] = last
-        for part in stream(self.caller.address, target, headers, _PATIENCE):
+        for part in open_stream(self.caller.address, target, headers, _PATIENCE):
             if not isinstance(part, HttpResponse):
                 yield part
             elif part.status != 200:
                 _decode_response(part)
                 return
 
-    def _headers(self) -> dict[str, str]:
+    def _build_headers(self) -> dict[str, str]:
         """Return the headers of a request. The first start makes the token, so the daemon starts first."""
         address = self.caller.address
         if self.caller.is_operator and address.socket and not os.path.exists(address.socket):  # noqa: PTH110 (pathlib would be loaded for this)
             self._start_or_refuse("there is no socket")
-        return self.caller.headers()
+        return self.caller.build_headers()
 
     def _start_or_refuse(self, why: str) -> None:
         if not (self.start and self.caller.may_start):
@@ -170,7 +170,7 @@ class DaemonCall:
         if began:
             note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
-    def _persist(
+    def _send_until_answered(
         self, method: str, target: str, headers: dict[str, str], body: bytes, patience: float
     ) -> HttpResponse:
         address, started, problem = self.caller.address, False, ""
@@ -192,22 +192,22 @@ class DaemonCall:
 
                 time.sleep(pause)
         raise RefusalError.of(
-            "busy", problem, reason="the connection broke", retryAfter=1, remedies=[remedy("doctor")]
+            "busy", problem, reason="the connection broke", retryAfter=1, remedies=[build_remedy("doctor")]
         )
 
     def _check_daemon(self) -> None:
         """Refuse immediately if the daemon of this data folder is running but cannot answer."""
         if self.caller.address.socket != self.caller.where.socket:
             return
-        from scout.daemon.start import NotAnswering, is_blocked, running
+        from scout.daemon.start import NotAnswering, find_running, is_blocked
 
-        found = running(self.caller.where.home)
+        found = find_running(self.caller.where.home)
         if found is not None and is_blocked(found):
             raise report_not_answering(NotAnswering(found))
 
     def _report_not_running(self, why: str) -> RefusalError:
         message = f"no daemon answers at {self.caller.address.name} ({why})"
-        return RefusalError.of("not_running", message, remedies=[remedy("up")])
+        return RefusalError.of("not_running", message, remedies=[build_remedy("up")])
 
     def _read_version(self) -> str:
         """Return the version that the daemon wrote beside its lock; ours if the daemon is elsewhere."""
@@ -237,13 +237,15 @@ def start_daemon(caller: CliIdentity, arguments: Sequence[str] = ()) -> tuple[Ru
     except NotStarted as refused:
         code = str(refused.problem.get("code") or "busy")
         facts = {name: value for name, value in refused.problem.items() if name not in ("code", "message")}
-        raise RefusalError.of(code, str(refused), **{"remedies": [remedy("doctor")], **facts}) from None
+        raise RefusalError.of(code, str(refused), **{"remedies": [build_remedy("doctor")], **facts}) from None
 
 
 def report_not_answering(silent: NotAnswering) -> RefusalError:
     """Build the refusal of a daemon that is running but does not answer: only a restart helps."""
     reason = "the daemon does not answer"
-    return RefusalError.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
+    return RefusalError.of(
+        "busy", str(silent), reason=reason, remedies=[build_remedy("restart"), build_remedy("doctor")]
+    )
 
 
 def _check_names(route: str, parameters: Mapping[str, Any]) -> None:
@@ -260,7 +262,7 @@ def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:
     if "code" in (document := as_object(data)):
         raise RefusalError(_add_identity(document, act_as) if act_as else document)
     message = f"the daemon answered {answer.status} without a reason"
-    raise RefusalError.of("busy", message, remedies=[remedy("doctor")])
+    raise RefusalError.of("busy", message, remedies=[build_remedy("doctor")])
 
 
 def _add_identity(data: dict[str, Any], act_as: str) -> dict[str, Any]:

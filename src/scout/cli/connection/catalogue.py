@@ -308,7 +308,7 @@ _CONFIG = ("set", "roots")
 _FLAGS = ("runtimes.check", "tree.scan", "tree.reconcile", "finish.done")
 
 
-def exists(operation: str) -> bool:
+def is_command(operation: str) -> bool:
     """Whether an operation is a command, so that a remedy can name it."""
     if operation in _FLAGS:
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from scout.cli.connection.text import confirm, is_interactive, note, out, paint, width
+from scout.cli.connection.text import confirm, is_interactive, measure_width, note, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class RefusalError(Exception):
             out(json.dumps({"error": self.told}))
         else:
             write_refusal(self.told, command=command)
-        return exit_code(self.code)
+        return get_exit_code(self.code)
 
 
 def write_refusal(
@@ -66,7 +66,7 @@ def write_refusal(
     if position is not None and text.isprintable():
         note(f"  {text[:120]}")
         if position <= min(len(text), 120):
-            note(f"  {' ' * width(text[:position])}{paint('^', 'red', sys.stderr)}")
+            note(f"  {' ' * measure_width(text[:position])}{paint('^', 'red', sys.stderr)}")
     if sentence := explain_path(facts):
         note(f"  {sentence}")
     named = [str(one["address"]) for one in facts.get("candidates") or ()]
@@ -81,11 +81,11 @@ def write_refusal(
 def render_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
     """Return a refusal as data, with each remedy also as a command."""
     from scout.base.codec import render
-    from scout.protocol.operations import command_line
+    from scout.protocol.operations import build_command_line
 
     facts = render(diagnostic)
     pairs = zip(facts["remedies"], diagnostic.remedies, strict=True)
-    return {**facts, "remedies": [{**shown, "command": command_line(one)} for shown, one in pairs]}
+    return {**facts, "remedies": [{**shown, "command": build_command_line(one)} for shown, one in pairs]}
 
 
 def explain_path(facts: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
@@ -126,7 +126,7 @@ def allow_directory(problem: RefusalError) -> bool:
     return True
 
 
-def remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:
+def build_remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:
     """Build a remedy offered by the command line itself."""
     return {"operation": operation, "parameters": {}, "why": why, "command": command or f"scout {operation}"}
 
@@ -151,10 +151,10 @@ def repeat_typed(told: dict[str, Any], given: str, field: str) -> dict[str, Any]
 
 def list_tries(told: Mapping[str, Any], *, fall_back: bool = True) -> list[str]:
     """Return the commands to try next. Each exists in this command line, and there is always one."""
-    from scout.cli.connection.catalogue import exists
+    from scout.cli.connection.catalogue import is_command
 
     offered: list[dict[str, Any]] = list(told.get("remedies") or ())
-    known = [one for one in offered if one.get("command") and exists(str(one.get("operation", "")))]
+    known = [one for one in offered if one.get("command") and is_command(str(one.get("operation", "")))]
     known = list({one["command"]: one for one in reversed(known)}.values())[::-1]  # the same line once
     if not fall_back and [one["operation"] for one in known] == ["explain"]:
         return []  # the help of the command says more
@@ -168,28 +168,30 @@ def _render_try(one: dict[str, Any]) -> str:
 
 def _choose_fallback(told: Mapping[str, Any]) -> dict[str, Any]:
     code = str(told.get("code", ""))
-    return remedy("explain", f"scout explain {code}") if _is_known_code(code) else remedy("doctor")
+    return (
+        build_remedy("explain", f"scout explain {code}") if _is_known_code(code) else build_remedy("doctor")
+    )
 
 
 def _is_known_code(code: str) -> bool:
     from scout.base.refusal import Refused
-    from scout.model.problems.diagnostics import by_code
+    from scout.model.problems.diagnostics import find_diagnostic
 
     try:
-        return code in LOCAL_CODES or bool(by_code(code))
+        return code in LOCAL_CODES or bool(find_diagnostic(code))
     except Refused:
         return False
 
 
-def exit_code(code: str) -> int:
+def get_exit_code(code: str) -> int:
     """Return the exit code of a diagnostic's family. The diagnostics are loaded only for a failure."""
     if code in LOCAL_CODES:
         return LOCAL_CODES[code][0]
     from scout.base.refusal import Family, Refused
-    from scout.model.problems.diagnostics import by_code
+    from scout.model.problems.diagnostics import find_diagnostic
 
     try:
-        return by_code(code).family.exit_code
+        return find_diagnostic(code).family.exit_code
     except Refused:
         return Family.FAILURE.exit_code
 
@@ -200,6 +202,6 @@ def render_command(document: dict[str, Any]) -> str:
         return str(document["command"])
     from scout.base.codec import decode
     from scout.base.refusal import Remedy
-    from scout.protocol.operations import command_line
+    from scout.protocol.operations import build_command_line
 
-    return command_line(decode(document, Remedy))
+    return build_command_line(decode(document, Remedy))

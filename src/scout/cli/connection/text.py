@@ -30,7 +30,7 @@ _UNSEEN = (  # compiled only when a text needs it
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def clean(text: str) -> str:
+def make_visible(text: str) -> str:
     """Return the text on one line, with every character visible that could control a terminal or hide."""
     return text if text.isascii() and text.isprintable() else re.sub(_UNSEEN, _escape, text)
 
@@ -66,9 +66,9 @@ def join_lines(lines: Iterable[str]) -> str:
 def _render(text: str) -> str:
     """Escape foreign text, and replace Scout's marks by colours and newlines."""
     if _MARK not in text:
-        return clean(text)
+        return make_visible(text)
     pieces = re.split(_OURS, text)
-    pieces[::2] = map(clean, pieces[::2])
+    pieces[::2] = map(make_visible, pieces[::2])
     pieces[1::2] = ("\n" if code == "n" else f"\x1b[{code}" for code in pieces[1::2])
     return "".join(pieces)
 
@@ -90,34 +90,34 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def out_text(text: str) -> None:
+def print_text(text: str) -> None:
     """Print a text with its own newlines and tabs: an answer, a file, a help page."""
     out(_keep_lines(text))
 
 
-def note_text(text: str) -> None:
+def print_note_text(text: str) -> None:
     """Print a text with its own newlines and tabs on stderr."""
     note(_keep_lines(text))
 
 
 def _keep_lines(text: str) -> str:
-    return join_lines(_lines_of(text))
+    return join_lines(_split_lines(text))
 
 
-def _lines_of(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     return [line.expandtabs() for line in text.replace("\r\n", "\n").split("\n")]
 
 
-def out_json(value: object) -> None:
+def print_json(value: object) -> None:
     """Print a value as one line of JSON, escaped to ASCII, so that any terminal can show it."""
     import json
 
     out(json.dumps(value))
 
 
-def out_fields(title: str, values: Mapping[str, object]) -> None:
+def print_fields(title: str, values: Mapping[str, object]) -> None:
     """Print a title and its fields, one per line."""
-    out(fields(title, values))
+    out(format_fields(title, values))
 
 
 def is_interactive() -> bool:
@@ -151,7 +151,7 @@ def erase_status() -> None:
 
 def draw_lines(lines: Sequence[str], over: int = 0) -> None:
     """Draw lines over the last `over` lines of the terminal. None is wider than the terminal."""
-    wide = (columns(sys.stderr) or 80) - 1
+    wide = (get_columns(sys.stderr) or 80) - 1
     up = f"\x1b[{over}A" if over else ""
     text = "".join(f"\r\x1b[K{_render(cut(line, wide))}\n" for line in lines)
     sys.stderr.write(f"{up}{text}" + ("\x1b[J" if over > len(lines) else ""))
@@ -161,7 +161,7 @@ def draw_lines(lines: Sequence[str], over: int = 0) -> None:
 # -- widths -------------------------------------------------------------------------------------------
 
 
-def columns(stream: TextIO | None = None) -> int | None:
+def get_columns(stream: TextIO | None = None) -> int | None:
     """Return the maximum width of a line: COLUMNS, else the terminal; None in a pipe: no limit."""
     told = os.environ.get("COLUMNS", "")
     if told.isdecimal() and int(told):
@@ -172,17 +172,17 @@ def columns(stream: TextIO | None = None) -> int | None:
         return None
 
 
-def _unpainted(text: str) -> str:
+def _strip_paint(text: str) -> str:
     return re.sub(_OURS, "", text) if _MARK in text else text
 
 
-def width(text: str) -> int:
+def measure_width(text: str) -> int:
     """Return the columns that the text takes on a terminal, without colours."""
-    shown = clean(_unpainted(text))
-    return len(shown) if shown.isascii() else sum(map(_width, shown))
+    shown = make_visible(_strip_paint(text))
+    return len(shown) if shown.isascii() else sum(map(_measure_sign, shown))
 
 
-def _width(sign: str) -> int:
+def _measure_sign(sign: str) -> int:
     from unicodedata import category, east_asian_width
 
     if category(sign) in ("Mn", "Me", "Cf"):
@@ -192,29 +192,29 @@ def _width(sign: str) -> int:
 
 def cut(text: str, room: int | None) -> str:
     """Cut a text to this many columns; a text that is cut loses its colours."""
-    if room is None or width(text) <= room:
+    if room is None or measure_width(text) <= room:
         return text
     shown, left = "", max(room, 1) - 1
-    for sign in clean(_unpainted(text)):
-        left -= len(sign) if sign.isascii() else _width(sign)
+    for sign in make_visible(_strip_paint(text)):
+        left -= len(sign) if sign.isascii() else _measure_sign(sign)
         if left < 0:
             break
         shown += sign
     return f"{shown}…"
 
 
-def short_ids(idents: Iterable[str]) -> dict[str, str]:
+def shorten_ids(idents: Iterable[str]) -> dict[str, str]:
     """Return the short form of each id: the prefix and 10 characters, more if two ids share those."""
     whole = set(idents)
-    return {ident: _short(ident, whole) for ident in whole}
+    return {ident: _shorten_id(ident, whole) for ident in whole}
 
 
-def short_id(ident: str) -> str:
+def shorten_id(ident: str) -> str:
     """Return the short form of a single id."""
-    return _short(ident, ())
+    return _shorten_id(ident, ())
 
 
-def _short(ident: str, others: Iterable[str]) -> str:
+def _shorten_id(ident: str, others: Iterable[str]) -> str:
     end = ident.find("_") + 1 + _SHORT
     rivals = [other for other in others if other != ident and other[:end] == ident[:end]]
     while end < len(ident) and any(other[:end] == ident[:end] for other in rivals):
@@ -229,21 +229,21 @@ _ID = "[a-z]{3}_[0-9a-z]{4,26}|-"
 _NARROW = 4  # minimum width of a column
 
 
-def _fill(text: str, room: int) -> str:
-    return text + " " * (room - width(text))
+def _pad(text: str, room: int) -> str:
+    return text + " " * (room - measure_width(text))
 
 
-def fields(title: str, values: Mapping[str, object]) -> str:
+def format_fields(title: str, values: Mapping[str, object]) -> str:
     """Format a title and its fields, one per line, with all values in one column."""
     wide = max(map(len, values), default=0)
     lines = [paint(title, "bold")] if title else []
     for name, value in values.items():
-        first, *rest = _lines_of("-" if value is None else str(value).rstrip("\n"))
+        first, *rest = _split_lines("-" if value is None else str(value).rstrip("\n"))
         lines += [f"  {name:<{wide}}  {first}", *(f"  {'':<{wide}}  {line}" for line in rest)]
     return join_lines(lines)
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, by: str = "") -> str:
+def format_table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, by: str = "") -> str:
     """Format rows as aligned columns under their names, if there are any; each row is one line, cut to fit.
 
     The last column is cut first, then the widest; ids are never cut.
@@ -251,12 +251,12 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, by: str = "
     names = [head.upper() for head in heads]
     cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     grid = [names, *cells] if names else cells
-    widths = [max(map(width, column)) for column in zip(*grid, strict=True)]
+    widths = [max(map(measure_width, column)) for column in zip(*grid, strict=True)]
     whole = [all(re.fullmatch(_ID, cell) for cell in column) for column in zip(*cells, strict=True)]
-    _narrow(widths, whole, (columns() or sys.maxsize) - len(by))
+    _narrow(widths, whole, (get_columns() or sys.maxsize) - len(by))
 
     def line(row: list[str]) -> str:
-        filled = (_fill(cut(cell, room), room) for cell, room in zip(row, widths, strict=True))
+        filled = (_pad(cut(cell, room), room) for cell, room in zip(row, widths, strict=True))
         return f"{by}{'  '.join(filled)}".rstrip()
 
     lines = list(map(line, cells))
@@ -283,30 +283,30 @@ def wrap(text: str, first: str = "") -> str:
     """Wrap prose at the terminal's width; following lines are aligned after `first`."""
     from textwrap import wrap as break_lines
 
-    room, margin = columns(), " " * width(first)
-    if room is None or width(first + text) <= room:
+    room, margin = get_columns(), " " * measure_width(first)
+    if room is None or measure_width(first + text) <= room:
         return f"{first}{text}"
-    lines = break_lines(clean(text), max(room - len(margin), 20), break_on_hyphens=False)
+    lines = break_lines(make_visible(text), max(room - len(margin), 20), break_on_hyphens=False)
     return join_lines([f"{first}{lines[0]}", *(f"{margin}{line}" for line in lines[1:])])
 
 
 def indent(text: str, by: str = "  ") -> str:
     """Indent every line of a text."""
-    return join_lines(f"{by}{line}".rstrip() for line in _lines_of(text.rstrip("\n")))
+    return join_lines(f"{by}{line}".rstrip() for line in _split_lines(text.rstrip("\n")))
 
 
-def first_line(text: str, length: int = 72) -> str:
+def get_first_line(text: str, length: int = 72) -> str:
     """Return the first line of a text, cut to `length`."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
-def one_line(text: object) -> str:
+def join_words(text: object) -> str:
     """Return a text as one line, with single spaces."""
     return " ".join(str(text or "").split())
 
 
-def seconds(value: float) -> str:
+def format_seconds(value: float) -> str:
     """Format a duration."""
     if value < 60:
         return f"{int(value)}s"
@@ -317,7 +317,7 @@ def seconds(value: float) -> str:
     return f"{int(value // 86400)}d"
 
 
-def _largest(value: float) -> str:
+def _format_largest(value: float) -> str:
     size, unit = next((one for one in _UNITS if value >= one[0]), _UNITS[-1])
     return f"{int(value // size)}{unit}"
 
@@ -325,7 +325,7 @@ def _largest(value: float) -> str:
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
-def age(moment: object, now: float | None = None) -> str:
+def format_age(moment: object, now: float | None = None) -> str:
     """Return how long ago an RFC 3339 time was."""
     import time
     from datetime import datetime
@@ -333,10 +333,10 @@ def age(moment: object, now: float | None = None) -> str:
     if not isinstance(moment, str):
         return "-"
     passed = (time.time() if now is None else now) - datetime.fromisoformat(moment).timestamp()
-    return f"{_largest(passed)} ago" if passed >= 1 else "now"
+    return f"{_format_largest(passed)} ago" if passed >= 1 else "now"
 
 
-def local_time(moment: object, now: float | None = None) -> str:
+def format_local_time(moment: object, now: float | None = None) -> str:
     """Format an RFC 3339 time in local time; day and year only if they differ from today."""
     import time
     from datetime import datetime

@@ -30,27 +30,29 @@ class FileChange(NamedTuple):
         )
 
 
-def planned(host: Host, environ: Mapping[str, str], program: HostProgram) -> list[FileChange]:
+def plan_changes(host: Host, environ: Mapping[str, str], program: HostProgram) -> list[FileChange]:
     """Return the changes that set up a host; empty if it is already set up."""
     changes: list[FileChange] = []
-    for file, additions in _by_file(host, environ, program).items():
+    for file, additions in _group_by_file(host, environ, program).items():
         before = _read(file)
         after = before
         for addition in additions:
-            after = _with(file, addition.empty if after is None else after, addition)
+            after = _add_entry(file, addition.empty if after is None else after, addition)
         if after != before:
             changes.append(FileChange(file, before, after))
     return changes
 
 
-def _by_file(host: Host, environ: Mapping[str, str], program: HostProgram) -> dict[Path, list[Addition]]:
+def _group_by_file(
+    host: Host, environ: Mapping[str, str], program: HostProgram
+) -> dict[Path, list[Addition]]:
     found: dict[Path, list[Addition]] = {}
     for file, addition in host.additions(environ, program):
         found.setdefault(file, []).append(addition)
     return found
 
 
-def _with(file: Path, text: str, addition: Addition) -> str:
+def _add_entry(file: Path, text: str, addition: Addition) -> str:
     try:
         return addition.put(text if text.strip() else addition.empty)
     except NotJson as problem:
@@ -131,18 +133,18 @@ class Records:
         (self._folder / f"{host}.json").unlink(missing_ok=True)
 
 
-def undone(
+def plan_undo(
     host: Host, environ: Mapping[str, str], program: HostProgram, records: Records
 ) -> list[FileChange]:
     """Return the changes that undo a setup. From a file edited since, only Scout's entries are removed."""
     told = records.read(host.name)
     changes: list[FileChange] = []
-    for file, additions in _by_file(host, environ, program).items():
+    for file, additions in _group_by_file(host, environ, program).items():
         known, now = told.pop(str(file), None), _read(file)
         if known is not None and now == known["after"]:
             changes.append(FileChange(file, now, known["before"]))
         elif now is not None:
-            changes.append(FileChange(file, now, _without(file, now, additions)))
+            changes.append(FileChange(file, now, _remove_entries(file, now, additions)))
     changes += [
         FileChange(Path(file), known["after"], known["before"])
         for file, known in told.items()
@@ -151,7 +153,7 @@ def undone(
     return [change for change in changes if change.before != change.after]
 
 
-def _without(file: Path, text: str, additions: list[Addition]) -> str:
+def _remove_entries(file: Path, text: str, additions: list[Addition]) -> str:
     try:
         for addition in additions:
             text = addition.remove(text)
@@ -159,7 +161,7 @@ def _without(file: Path, text: str, additions: list[Addition]) -> str:
     except NotJson as problem:
         raise RefusalError.of(
             "bad_request",
-            f"{file} cannot be changed safely ({problem}); take out by hand what names scout",
+            f"{file} cannot be changed safely ({problem}); remove the entries that name scout by hand",
             field=str(file),
         ) from None
     return text

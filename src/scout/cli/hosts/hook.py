@@ -32,18 +32,18 @@ _EDIT = 0.08  # seconds until an edit is allowed without an answer; with the sta
 def hook(words: list[str]) -> int:
     """Report one event and print what the host expects. An error never disturbs the host."""
     try:
-        event, host, wait = _read(words)
+        event, host, wait = _read_words(words)
         if event == "pre_edit":
             with _end_after(float(os.environ.get("SCOUT_EDIT_WAIT") or _EDIT)):
-                _pre_edit(HostSession(host), _facts(), wait)
+                _pre_edit(HostSession(host), _read_input(), wait)
         elif event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
-            EVENTS[event](HostSession(host), _facts(), wait)
+            EVENTS[event](HostSession(host), _read_input(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
-        _say_why(problem)
+        _print_reason(problem)
     return 0
 
 
-def _read(words: list[str]) -> tuple[str, str, float]:
+def _read_words(words: list[str]) -> tuple[str, str, float]:
     """Return the event, the host's name, and how long a permission request waits."""
     rest, found = iter(words), {"--host": "claude", "--wait": str(_WAIT)}
     names: list[str] = []
@@ -56,12 +56,12 @@ def _read(words: list[str]) -> tuple[str, str, float]:
     return "".join(names[:1]).replace("-", "_"), found["--host"], float(found["--wait"])
 
 
-def _facts() -> Facts:
+def _read_input() -> Facts:
     """Read the host's JSON from standard input."""
     return as_object(json.loads(sys.stdin.read(_LONGEST) or "{}"))
 
 
-def _say_why(problem: Exception) -> None:
+def _print_reason(problem: Exception) -> None:
     """Print a problem only if SCOUT_HOOK_DEBUG is set: a host may show stderr to the user."""
     if os.environ.get("SCOUT_HOOK_DEBUG"):
         note(f"scout hook: {type(problem).__name__}: {problem}")
@@ -86,7 +86,7 @@ def _end_after(seconds: float) -> Generator[None]:
 # -- the events --------------------------------------------------------------------------------------
 
 
-def _enrolled(host: HostSession, facts: Facts) -> Facts:
+def _enrol(host: HostSession, facts: Facts) -> Facts:
     model = facts.get("model")
     named = as_object(model).get("id") or model
     cwd = str(facts.get("cwd") or os.getcwd())  # noqa: PTH109 (one look, no object)
@@ -101,43 +101,43 @@ def _report(host: HostSession, facts: Facts, event: str, **more: Any) -> tuple[F
             return kept, host.report(kept, event, **more)
         except Refusal:
             pass  # the session has ended, or belongs to another host
-    session = _enrolled(host, facts)
+    session = _enrol(host, facts)
     return session, host.report(session, event, **more)
 
 
-def _works(host: HostSession, session: Facts, *, working: bool) -> None:
+def _record_working(host: HostSession, session: Facts, *, working: bool) -> None:
     """Record in the session's file whether it is working; the relay reads it there."""
     if session.get("working", False) is not working:
         host.keep({**session, "working": working})
 
 
-def _session_start(host: HostSession, facts: Facts, wait: float) -> None:
-    session = _enrolled(host, facts)
-    _add(facts, host.report(session, "session_start")["context"])
+def _on_session_start(host: HostSession, facts: Facts, wait: float) -> None:
+    session = _enrol(host, facts)
+    _add_context(facts, host.report(session, "session_start")["context"])
     host.end_lost()
 
 
-def _prompt_submit(host: HostSession, facts: Facts, wait: float) -> None:
+def _on_prompt_submit(host: HostSession, facts: Facts, wait: float) -> None:
     session, told = _report(host, facts, "prompt_submit", prompt=str(facts.get("prompt") or "")[:_BEGINNING])
-    _works(host, session, working=True)
-    _add(facts, told["context"])
+    _record_working(host, session, working=True)
+    _add_context(facts, told["context"])
 
 
-def _stop(host: HostSession, facts: Facts, wait: float) -> None:
+def _on_stop(host: HostSession, facts: Facts, wait: float) -> None:
     """Report the end of a turn with its last text. New mail is printed, which continues the session."""
-    session, told = _report(host, facts, "stop", lastText=_last_text(facts))
+    session, told = _report(host, facts, "stop", lastText=_find_last_text(facts))
     shown: Facts = {"systemMessage": told["notice"]} if told["notice"] else {}
     if told["context"]:
         shown |= {"decision": "block", "reason": told["context"]}
     else:
-        _works(host, session, working=False)
+        _record_working(host, session, working=False)
     if shown:
         _print(shown)
     if told["handedOver"]:
         host.report(session, "prompt_submit")
 
 
-def _last_text(facts: Facts) -> str:
+def _find_last_text(facts: Facts) -> str:
     """Return the last text of the model, from the host's input or its transcript."""
     said = facts.get("last_assistant_message")
     text = said if isinstance(said, str) else _read_transcript(str(facts.get("transcript_path") or ""))
@@ -162,7 +162,7 @@ def _read_assistant_text(line: bytes) -> str | None:
         return None
     if entry.get("type") != "assistant":
         return None
-    blocks = [as_object(one) for one in _listed(as_object(entry.get("message")).get("content"))]
+    blocks = [as_object(one) for one in _as_list(as_object(entry.get("message")).get("content"))]
     texts = [str(one.get("text", "")) for one in blocks if one.get("type") == "text"]
     return "\n".join(texts) or None
 
@@ -171,18 +171,18 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if _is_list(value) else []
 
 
-def _tool_use(host: HostSession, facts: Facts, wait: float) -> None:
+def _on_tool_use(host: HostSession, facts: Facts, wait: float) -> None:
     """Give an enrolled session its plain mail between two tools."""
     session = host.kept(str(facts["session_id"]))
     if session is None:
         return
     told = host.report(session, "tool_use")
     if told["context"]:
-        _add(facts, told["context"])
+        _add_context(facts, told["context"])
         host.call(session["token"], "POST", "/v1/inbox/ack", {"deliveryIds": told["handedOver"]})
 
 
@@ -207,13 +207,13 @@ def _find_editor(host: HostSession, facts: Facts) -> str:
     return str((host.kept(str(facts["session_id"])) or {}).get("token") or "")
 
 
-def _permission_request(host: HostSession, facts: Facts, wait: float) -> None:
+def _on_permission_request(host: HostSession, facts: Facts, wait: float) -> None:
     """Wait for a decision elsewhere; without one, the host asks its own user."""
     tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
     wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
     session, told = _report(host, facts, "permission_request", **wish)
     item = f"/v1/attention/{quote(told['attentionId'])}"
-    decided = _decided(host, session["token"], item, time.monotonic() + wait)
+    decided = _wait_for_decision(host, session["token"], item, time.monotonic() + wait)
     if decided is None:
         host.call(session["token"], "POST", f"{item}/dismiss", {"reason": "asked in the session itself"})
         return
@@ -223,7 +223,7 @@ def _permission_request(host: HostSession, facts: Facts, wait: float) -> None:
     _print({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behavior}})
 
 
-def _decided(host: HostSession, token: str, item: str, end: float) -> Facts | None:
+def _wait_for_decision(host: HostSession, token: str, item: str, end: float) -> Facts | None:
     while (left := end - time.monotonic()) > 0:
         shown = host.call(token, "GET", f"{item}?wait={min(left, _POLL):.1f}", timeout=_POLL + host.timeout)
         if shown["state"] in ("resolved", "denied"):
@@ -233,7 +233,7 @@ def _decided(host: HostSession, token: str, item: str, end: float) -> Facts | No
     return None
 
 
-def _session_end(host: HostSession, facts: Facts, wait: float) -> None:
+def _on_session_end(host: HostSession, facts: Facts, wait: float) -> None:
     kept = host.kept(str(facts["session_id"]))
     if kept is not None:
         host.forget(kept)
@@ -241,20 +241,20 @@ def _session_end(host: HostSession, facts: Facts, wait: float) -> None:
 
 
 EVENTS: dict[str, Callable[[HostSession, Facts, float], None]] = {
-    "session_start": _session_start,
-    "prompt_submit": _prompt_submit,
-    "stop": _stop,
+    "session_start": _on_session_start,
+    "prompt_submit": _on_prompt_submit,
+    "stop": _on_stop,
     "pre_edit": _pre_edit,
-    "tool_use": _tool_use,
-    "permission_request": _permission_request,
-    "session_end": _session_end,
+    "tool_use": _on_tool_use,
+    "permission_request": _on_permission_request,
+    "session_end": _on_session_end,
 }
 
 
 # -- output for the host -----------------------------------------------------------------------------
 
 
-def _add(facts: Facts, text: str) -> None:
+def _add_context(facts: Facts, text: str) -> None:
     """Print additional context for the model."""
     if text:
         name = facts.get("hook_event_name") or "SessionStart"
@@ -272,18 +272,18 @@ def _print(told: Facts) -> None:
 def statusline(words: list[str]) -> int:
     """Print one line: address, unread mail, items that need the person. Prints nothing without a daemon."""
     try:
-        host = HostSession(_read(words)[1], timeout=2.0)
-        kept = host.kept(str(_facts()["session_id"]))
+        host = HostSession(_read_words(words)[1], timeout=2.0)
+        kept = host.kept(str(_read_input()["session_id"]))
         if kept is not None:
             now = host.call(kept["token"], "GET", "/v1/now")
             asked = host.call(kept["token"], "GET", "/v1/attention?raised=true")
-            out(_line(kept["address"], now["unread"], len(asked["items"])))
+            out(_build_line(kept["address"], now["unread"], len(asked["items"])))
     except Exception as problem:  # noqa: BLE001 (the same)
-        _say_why(problem)
+        _print_reason(problem)
     return 0
 
 
-def _line(address: str, unread: int, needs: int) -> str:
+def _build_line(address: str, unread: int, needs: int) -> str:
     waits = f"{unread} unread" if unread else ""
     wants = f"{needs} need{'s' if needs == 1 else ''} you" if needs else ""
     return " · ".join(part for part in (address, waits, wants) if part)

@@ -12,7 +12,7 @@ import os
 
 from scout.client.environment import Environment, build_headers
 from scout.client.http import Lost, as_object, decode_json, exchange, quote
-from scout.client.session_files import find_host_process, find_window, process_start
+from scout.client.session_files import find_host_process, find_window, read_process_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ class HostSession:
 
     def end_lost(self) -> None:
         """End sessions whose process has ended without a report."""
-        for name in self._files():
+        for name in self._list_names():
             session = self._read(name)
-            if "pid" in session and process_start(session["pid"]) != session["started"]:
+            if "pid" in session and read_process_start(session["pid"]) != session["started"]:
                 self._remove(name)
                 with contextlib.suppress(Refusal):
                     self.report(session, "session_end")
@@ -116,8 +116,8 @@ class HostSession:
     def keep(self, session: dict[str, Any]) -> None:
         """Write the session's file; remove any other file of the same session."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
-        name = self._file(session["native"], session["pid"])
-        for other in self._files():
+        name = self._build_name(session["native"], session["pid"])
+        for other in self._list_names():
             if other != name and self._read(other).get("sessionId") == session["sessionId"]:
                 self._remove(other)
         fresh = f"{self.folder}/.{os.getpid()}-{os.urandom(4).hex()}"
@@ -127,23 +127,23 @@ class HostSession:
 
     def kept(self, native: str) -> dict[str, Any] | None:
         """Return the stored session with this native id."""
-        return self._read(self._file(native, None)) or None
+        return self._read(self._build_name(native, None)) or None
 
     def kept_here(self) -> dict[str, Any] | None:
         """Return the stored session of the current host process; of several, the latest."""
         process = find_host_process(self.environ)
-        found = [(name, self._read(name)) for name in self._files()]
+        found = [(name, self._read(name)) for name in self._list_names()]
         mine = [(name, one) for name, one in found if (one.get("pid"), one.get("started")) == process]
-        return max(mine, key=lambda pair: self._age(pair[0]))[1] if mine else None
+        return max(mine, key=lambda pair: self._get_age(pair[0]))[1] if mine else None
 
     def forget(self, session: dict[str, Any]) -> None:
         """Remove the file of a session that ended."""
-        self._remove(self._file(session["native"], session["pid"]))
+        self._remove(self._build_name(session["native"], session["pid"]))
 
-    def _file(self, native: str | None, pid: int | None) -> str:
+    def _build_name(self, native: str | None, pid: int | None) -> str:
         return f"{self.name}-{quote(native)[:150]}.json" if native else f"{self.name}-pid-{pid}.json"
 
-    def _files(self) -> list[str]:
+    def _list_names(self) -> list[str]:
         try:
             names = os.listdir(self.folder)
         except OSError:
@@ -157,7 +157,7 @@ class HostSession:
         except OSError:
             return {}
 
-    def _age(self, name: str) -> float:
+    def _get_age(self, name: str) -> float:
         try:
             return os.stat(f"{self.folder}/{name}").st_mtime
         except OSError:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from scout.cli.hosts import jsonc
 from scout.client.http import is_object
-from scout.settings.where import user_home
+from scout.settings.where import find_user_home
 
 _WAIT = 30  # seconds that a permission request waits for a decision elsewhere
 
@@ -44,7 +44,7 @@ class HostProgram(NamedTuple):
         return shlex.join([*(["env", *told] if told else []), *self.words, *words])
 
 
-def program_here(environ: Mapping[str, str]) -> HostProgram:
+def find_scout_program(environ: Mapping[str, str]) -> HostProgram:
     """Return this `scout` command with its full path: the host's PATH may lack it."""
     beside = Path(sys.executable).parent / "scout"
     found = str(beside) if beside.exists() else shutil.which("scout")
@@ -112,7 +112,7 @@ class JsonItem:
         if self.text in there:
             text = jsonc.remove_at(text, (*self.path, there.index(self.text)))
         for depth in range(len(self.path), 0, -1):
-            text = _without_empty(text, self.path[:depth])
+            text = _remove_if_empty(text, self.path[:depth])
         return text
 
     def is_in(self, text: str) -> bool:
@@ -138,44 +138,44 @@ class JsonHooks:
     def __init__(self, host: str, program: HostProgram) -> None:
         self._host = host
         self._entries = {
-            name: _entry(program.line("hook", event, "--host", host), seconds)
+            name: _build_hook_entry(program.line("hook", event, "--host", host), seconds)
             for event, (name, seconds) in _EVENTS.items()
         }
         self._marks = {name: f" hook {event} --host {host}" for event, (name, _) in _EVENTS.items()}
         if host in _EDITS:
             name, seconds, tools = _EDITS[host]
-            entry = _entry(program.line("hook", "pre_edit", "--host", host), seconds)
+            entry = _build_hook_entry(program.line("hook", "pre_edit", "--host", host), seconds)
             self._entries[name] = {"matcher": tools, **entry}
             self._marks[name] = f" hook pre_edit --host {host}"
 
     def put(self, text: str) -> str:
         for name, entry in self._entries.items():
-            found = self._found(text, name)
+            found = self._find_entries(text, name)
             if len(found) == 1 and jsonc.parse(text).at(("hooks", name, found[0])).value == entry:  # type: ignore[union-attr] (it was found)
                 continue
-            text = jsonc.append_to(self._without(text, name), ("hooks", name), entry)
+            text = jsonc.append_to(self._remove_entries(text, name), ("hooks", name), entry)
         return text
 
     def remove(self, text: str) -> str:
         for name in self._entries:
-            text = self._without(text, name)
-            text = _without_empty(text, ("hooks", name))
-        return _without_empty(text, ("hooks",))
+            text = self._remove_entries(text, name)
+            text = _remove_if_empty(text, ("hooks", name))
+        return _remove_if_empty(text, ("hooks",))
 
     def is_in(self, text: str) -> bool:
-        return all(self._found(text, name) for name in self._entries)
+        return all(self._find_entries(text, name) for name in self._entries)
 
     def snippet(self) -> str:
         return json.dumps({"hooks": {name: [entry] for name, entry in self._entries.items()}}, indent=2)
 
-    def _found(self, text: str, name: str) -> list[int]:
+    def _find_entries(self, text: str, name: str) -> list[int]:
         """Return the positions of Scout's entries among those of an event."""
         there = jsonc.parse(text).at(("hooks", name))
         entries: list[Any] = there.value if there is not None and _is_list(there.value) else []
         return [place for place, one in enumerate(entries) if self._marks[name] in json.dumps(one)]
 
-    def _without(self, text: str, name: str) -> str:
-        for place in reversed(self._found(text, name)):
+    def _remove_entries(self, text: str, name: str) -> str:
+        for place in reversed(self._find_entries(text, name)):
             text = jsonc.remove_at(text, ("hooks", name, place))
         return text
 
@@ -193,31 +193,31 @@ class TomlTable:
         )
 
     def put(self, text: str) -> str:
-        told = _toml(text)
-        if self._at(told) == self._values:
+        told = _parse_toml(text)
+        if self._get_table(told) == self._values:
             return text
         rest = self.remove(text)
         apart = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
         after = f"{rest}{apart}{self.snippet()}"
-        if self._at(_toml(after)) != self._values:
-            raise jsonc.NotJson("the table stands there in another form")
+        if self._get_table(_parse_toml(after)) != self._values:
+            raise jsonc.NotJson("the table is written in another form")
         return after
 
     def remove(self, text: str) -> str:
         return self._block.sub("", text).rstrip("\n") + "\n" if self._block.search(text) else text
 
     def is_in(self, text: str) -> bool:
-        return self._at(_toml(text)) is not None
+        return self._get_table(_parse_toml(text)) is not None
 
     def snippet(self) -> str:
         plain = {key: value for key, value in self._values.items() if not is_object(value)}
         inner = {key: value for key, value in self._values.items() if is_object(value)}
-        lines = [f"[{'.'.join(self._name)}]", *_pairs(plain)]
+        lines = [f"[{'.'.join(self._name)}]", *_format_pairs(plain)]
         for key, values in inner.items():
-            lines += ["", f"[{'.'.join((*self._name, key))}]", *_pairs(values)]
+            lines += ["", f"[{'.'.join((*self._name, key))}]", *_format_pairs(values)]
         return "\n".join(lines) + "\n"
 
-    def _at(self, told: Any) -> Any:
+    def _get_table(self, told: Any) -> Any:
         for key in self._name:
             told = told.get(key) if is_object(told) else None
         return told
@@ -227,18 +227,18 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def _toml(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise jsonc.NotJson(str(error)) from None
 
 
-def _pairs(values: Mapping[str, Any]) -> list[str]:
+def _format_pairs(values: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
 
 
-def _entry(command: str, seconds: int) -> dict[str, Any]:
+def _build_hook_entry(command: str, seconds: int) -> dict[str, Any]:
     return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
 
 
@@ -246,7 +246,7 @@ def _is_ours(value: Any) -> bool:
     return " statusline --host " in json.dumps(value)
 
 
-def _without_empty(text: str, path: tuple[str, ...]) -> str:
+def _remove_if_empty(text: str, path: tuple[str, ...]) -> str:
     there = jsonc.parse(text).at(path)
     return jsonc.remove_at(text, path) if there is not None and there.value in ([], {}) else text
 
@@ -270,24 +270,26 @@ class Host(NamedTuple):
         return self.folder(environ).is_dir() or any(shutil.which(one, path=search) for one in self.programs)
 
 
-def _stdio(host: str, program: HostProgram, **more: Any) -> dict[str, Any]:
+def _build_stdio(host: str, program: HostProgram, **more: Any) -> dict[str, Any]:
     told = {"command": program.words[0], "args": [*program.words[1:], "mcp", "--host", host]}
     return {**more, **told, **({"env": program.environ} if program.environ else {})}
 
 
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(user_home(environ))
+def _find_home(environ: Mapping[str, str]) -> Path:
+    return Path(find_user_home(environ))
 
 
-def _claude(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("CLAUDE_CONFIG_DIR") or _home(environ) / ".claude")
+def _find_claude_folder(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("CLAUDE_CONFIG_DIR") or _find_home(environ) / ".claude")
 
 
-def _claude_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
+def _list_claude_additions(
+    environ: Mapping[str, str], program: HostProgram
+) -> tuple[tuple[Path, Addition], ...]:
     own = environ.get("CLAUDE_CONFIG_DIR")
-    state = Path(own) / ".claude.json" if own else _home(environ) / ".claude.json"
-    settings = _claude(environ) / "settings.json"
-    server = _stdio("claude", program, type="stdio")
+    state = Path(own) / ".claude.json" if own else _find_home(environ) / ".claude.json"
+    settings = _find_claude_folder(environ) / "settings.json"
+    server = _build_stdio("claude", program, type="stdio")
     line = {"type": "command", "command": program.line("statusline", "--host", "claude")}
     allow = JsonItem("permission", ("permissions", "allow"), "mcp__scout")
     return (
@@ -298,14 +300,16 @@ def _claude_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tup
     )
 
 
-def _codex(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("CODEX_HOME") or _home(environ) / ".codex")
+def _find_codex_folder(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("CODEX_HOME") or _find_home(environ) / ".codex")
 
 
-def _codex_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
-    folder = _codex(environ)
+def _list_codex_additions(
+    environ: Mapping[str, str], program: HostProgram
+) -> tuple[tuple[Path, Addition], ...]:
+    folder = _find_codex_folder(environ)
     approves = {"default_tools_approval_mode": "approve"} if program.allows_tools else {}
-    server = {**_stdio("codex", program), **approves}
+    server = {**_build_stdio("codex", program), **approves}
     server = {key: server[key] for key in sorted(server, key=lambda key: key == "env")}
     return (
         (folder / "config.toml", TomlTable("MCP server", ("mcp_servers", "scout"), server)),
@@ -313,22 +317,24 @@ def _codex_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tupl
     )
 
 
-def _config(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("XDG_CONFIG_HOME") or _home(environ) / ".config")
+def _find_config_folder(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("XDG_CONFIG_HOME") or _find_home(environ) / ".config")
 
 
-def _vscode(environ: Mapping[str, str]) -> Path:
+def _find_vscode_folder(environ: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
-        return _home(environ) / "Library/Application Support/Code/User"
-    return _config(environ) / "Code/User"
+        return _find_home(environ) / "Library/Application Support/Code/User"
+    return _find_config_folder(environ) / "Code/User"
 
 
-def _opencode(environ: Mapping[str, str]) -> Path:
-    return _config(environ) / "opencode"
+def _find_opencode_folder(environ: Mapping[str, str]) -> Path:
+    return _find_config_folder(environ) / "opencode"
 
 
-def _opencode_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
-    folder = _opencode(environ)
+def _list_opencode_additions(
+    environ: Mapping[str, str], program: HostProgram
+) -> tuple[tuple[Path, Addition], ...]:
+    folder = _find_opencode_folder(environ)
     named = [folder / name for name in ("opencode.jsonc", "opencode.json") if (folder / name).exists()]
     words = [*program.words, "mcp", "--host", "opencode"]
     told: dict[str, Any] = {"type": "local", "command": words, "enabled": True}
@@ -337,18 +343,18 @@ def _opencode_files(environ: Mapping[str, str], program: HostProgram) -> tuple[t
     return (((named or [folder / "opencode.json"])[0], JsonEntry("MCP server", ("mcp", "scout"), told)),)
 
 
-def _only_server(
+def _build_server_host(
     name: str, folder: Callable[[Mapping[str, str]], Path], file: str, key: str, **more: Any
 ) -> Callable[[Mapping[str, str], HostProgram], tuple[tuple[Path, Addition], ...]]:
     def additions(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
-        entry = JsonEntry("MCP server", (key, "scout"), _stdio(name, program, **more))
+        entry = JsonEntry("MCP server", (key, "scout"), _build_stdio(name, program, **more))
         return ((folder(environ) / file, entry),)
 
     return additions
 
 
-def _below_home(name: str) -> Callable[[Mapping[str, str]], Path]:
-    return lambda environ: _home(environ) / name
+def _build_home_folder(name: str) -> Callable[[Mapping[str, str]], Path]:
+    return lambda environ: _find_home(environ) / name
 
 
 _TRUST = "Codex runs hooks only after you trust them: type /hooks in Codex."
@@ -356,29 +362,29 @@ _TRUST = "Codex runs hooks only after you trust them: type /hooks in Codex."
 HOSTS: dict[str, Host] = {
     host.name: host
     for host in (
-        Host("claude", "Claude Code", ("claude",), _claude, _claude_files),
-        Host("codex", "Codex", ("codex",), _codex, _codex_files, _TRUST),
+        Host("claude", "Claude Code", ("claude",), _find_claude_folder, _list_claude_additions),
+        Host("codex", "Codex", ("codex",), _find_codex_folder, _list_codex_additions, _TRUST),
         Host(
             "cursor",
             "Cursor",
             ("cursor", "cursor-agent"),
-            _below_home(".cursor"),
-            _only_server("cursor", _below_home(".cursor"), "mcp.json", "mcpServers"),
+            _build_home_folder(".cursor"),
+            _build_server_host("cursor", _build_home_folder(".cursor"), "mcp.json", "mcpServers"),
         ),
         Host(
             "gemini",
             "Gemini CLI",
             ("gemini",),
-            _below_home(".gemini"),
-            _only_server("gemini", _below_home(".gemini"), "settings.json", "mcpServers"),
+            _build_home_folder(".gemini"),
+            _build_server_host("gemini", _build_home_folder(".gemini"), "settings.json", "mcpServers"),
         ),
-        Host("opencode", "OpenCode", ("opencode",), _opencode, _opencode_files),
+        Host("opencode", "OpenCode", ("opencode",), _find_opencode_folder, _list_opencode_additions),
         Host(
             "vscode",
             "VS Code",
             ("code",),
-            _vscode,
-            _only_server("vscode", _vscode, "mcp.json", "servers", type="stdio"),
+            _find_vscode_folder,
+            _build_server_host("vscode", _find_vscode_folder, "mcp.json", "servers", type="stdio"),
         ),
     )
 }

@@ -40,7 +40,7 @@ def parse(text: str) -> JsonNode:
     reader = _Reader(text)
     node = reader.value(reader.skip(1 if text.startswith("\ufeff") else 0))
     if reader.skip(node.end) != len(text):
-        raise NotJson(f"there is more after the end, at character {node.end}")
+        raise NotJson(f"unexpected text after the end, at character {node.end}")
     return node
 
 
@@ -55,30 +55,30 @@ class _Reader:
     def value(self, at: int) -> JsonNode:
         first = self.text[at : at + 1]
         if first == "{":
-            return self._many(at, "}", named=True)
+            return self._read_members(at, "}", named=True)
         if first == "[":
-            return self._many(at, "]", named=False)
+            return self._read_members(at, "]", named=False)
         if first == '"':
-            return self._string(at)
+            return self._read_string(at)
         found = _SCALAR.match(self.text, at)
         if found is None:
             raise NotJson(f"found {first!r} at character {at}, where a value is expected")
         return JsonNode(at, found.end(), json.loads(found[0]))
 
-    def _string(self, at: int) -> JsonNode:
+    def _read_string(self, at: int) -> JsonNode:
         try:
             value, end = _STRINGS.raw_decode(self.text, at)
         except ValueError as error:
             raise NotJson(str(error)) from None
         return JsonNode(at, end, value)
 
-    def _many(self, start: int, close: str, *, named: bool) -> JsonNode:
+    def _read_members(self, start: int, close: str, *, named: bool) -> JsonNode:
         node, at = JsonNode(start), self.skip(start + 1)
         while self.text[at : at + 1] != close:
             key: str | int = len(node.members)
             begin = at
             if named:
-                name = self._string(at) if self.text[at : at + 1] == '"' else self.value(len(self.text))
+                name = self._read_string(at) if self.text[at : at + 1] == '"' else self.value(len(self.text))
                 key, at = name.value, self.skip(self._expect(self.skip(name.end), ":"))
             node.members[key], node.names[key] = self.value(at), begin
             at = self.skip(node.members[key].end)
@@ -103,19 +103,19 @@ def set_at(text: str, path: Path, value: Any) -> str:
     root = parse(text)
     there = root.at(path)
     if there is not None:
-        return _put(text, there.start, there.end, _dumped(text, value, _indent_at(text, there.start)))
+        return _put(text, there.start, there.end, _dump(text, value, _indent_at(text, there.start)))
     depth = next(length for length in range(len(path) - 1, -1, -1) if root.at(path[:length]) is not None)
     parent, key, *rest = root.at(path[:depth]), path[depth], *path[depth + 1 :]
     for name in reversed(rest):
         value = {name: value}
     assert parent is not None  # the root always exists
-    return _inserted(text, parent, key, value)
+    return _insert(text, parent, key, value)
 
 
 def append_to(text: str, path: Path, value: Any) -> str:
     """Return the text with a value appended to a list, which is created if missing."""
     there = parse(text).at(path)
-    return set_at(text, path, [value]) if there is None else _inserted(text, there, None, value)
+    return set_at(text, path, [value]) if there is None else _insert(text, there, None, value)
 
 
 def remove_at(text: str, path: Path) -> str:
@@ -132,19 +132,19 @@ def remove_at(text: str, path: Path) -> str:
     return _put(text, parent.members[keys[place - 1]].end, parent.members[key].end, "")
 
 
-def _inserted(text: str, parent: JsonNode, key: str | int | None, value: Any) -> str:
+def _insert(text: str, parent: JsonNode, key: str | int | None, value: Any) -> str:
     """Insert a value as the last member, formatted like the members before it."""
     if not isinstance(parent.value, list if key is None else dict):
-        raise NotJson(f"what stands at character {parent.start} is of another kind than expected")
+        raise NotJson(f"the value at character {parent.start} has another type than expected")
     name = "" if key is None else f"{json.dumps(key)}: "
     inside = text[parent.start + 1 : parent.end - 1]
     if parent.members and "\n" not in inside:
         last = list(parent.members.values())[-1].end
-        return _put(text, last, parent.end - 1, f", {name}{json.dumps(value)}{_before_close(inside)}")
+        return _put(text, last, parent.end - 1, f", {name}{json.dumps(value)}{_get_trailing_space(inside)}")
     line = "\r\n" if "\r\n" in text else "\n"
     base = _indent_at(text, parent.start)
-    own = _own_indent(text, parent) or base + _unit(text)
-    member = f"{line}{own}{name}{_dumped(text, value, own)}"
+    own = _find_own_indent(text, parent) or base + _find_indent_unit(text)
+    member = f"{line}{own}{name}{_dump(text, value, own)}"
     if not parent.members:
         return _put(text, parent.start + 1, parent.end - 1, f"{inside.rstrip()}{member}{line}{base}")
     last = list(parent.members.values())[-1].end
@@ -154,7 +154,7 @@ def _inserted(text: str, parent: JsonNode, key: str | int | None, value: Any) ->
     return _put(text, last, parent.end - 1, f"{comma}{kept}{member}{rest[len(kept) :]}")
 
 
-def _before_close(inside: str) -> str:
+def _get_trailing_space(inside: str) -> str:
     return inside[len(inside.rstrip()) :]
 
 
@@ -162,12 +162,12 @@ def _put(text: str, start: int, end: int, what: str) -> str:
     return text[:start] + what + text[end:]
 
 
-def _dumped(text: str, value: Any, base: str) -> str:
-    lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
+def _dump(text: str, value: Any, base: str) -> str:
+    lines = json.dumps(value, indent=_find_indent_unit(text), ensure_ascii=False).split("\n")
     return ("\r\n" if "\r\n" in text else "\n").join([lines[0], *(base + line for line in lines[1:])])
 
 
-def _unit(text: str) -> str:
+def _find_indent_unit(text: str) -> str:
     """Return the indentation unit of this text; two spaces by default."""
     found = _INDENT.search(text)
     return found[1] if found else "  "
@@ -179,10 +179,10 @@ def _indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _own_indent(text: str, parent: JsonNode) -> str:
+def _find_own_indent(text: str, parent: JsonNode) -> str:
     starts = parent.names.values()
-    return next((_indent_at(text, at) for at in _on_own_lines(text, starts)), "")
+    return next((_indent_at(text, at) for at in _list_own_lines(text, starts)), "")
 
 
-def _on_own_lines(text: str, starts: Any) -> Iterator[int]:
+def _list_own_lines(text: str, starts: Any) -> Iterator[int]:
     return (at for at in starts if not text[text.rfind("\n", 0, at) + 1 : at].strip())

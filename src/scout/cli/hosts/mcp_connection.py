@@ -13,7 +13,7 @@ import time
 from scout.cli.connection.text import note
 from scout.cli.hosts.host_session import HostSession, NotEnrolled, Refusal
 from scout.client.environment import build_headers
-from scout.client.http import HttpResponse, Lost, as_object, quote, stream
+from scout.client.http import HttpResponse, Lost, as_object, open_stream, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class McpConnection:
         for _ in range(_TRIES):
             generation = self._generation
             try:
-                return self._carry(message)
+                return self._send_message(message)
             except _Unknown as unknown:
                 problem = str(unknown)
                 self._renew(generation, refused=unknown.refused)
@@ -96,11 +96,11 @@ class McpConnection:
         """Send a message that has no answer."""
         generation = self._generation
         try:
-            self._carry(message)
+            self._send_message(message)
         except _Unknown as unknown:
             if "method" in message:  # an answer to an ended session is dropped
                 self._renew(generation, refused=unknown.refused)
-                self._carry(message)
+                self._send_message(message)
 
     def hang_up(self, ident: Any) -> bool:
         """Cancel a request of the sessionless protocol by closing its connection."""
@@ -141,7 +141,7 @@ class McpConnection:
             self._hello, self._protocol_session, self._version = message, None, None
             for _ in range(_TRIES):
                 try:
-                    return self._carry(message)
+                    return self._send_message(message)
                 except _Unknown as unknown:
                     problem = str(unknown)
                     self._identify(refused=True)
@@ -161,10 +161,10 @@ class McpConnection:
             self._protocol_session, self._version = None, None
             said: list[Any] = []
             hello = {**self._hello, "id": f"scout-relay-{self._generation}"}
-            self._carry(hello, said.append)
-            self._carry({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            self._send_message(hello, said.append)
+            self._send_message({"jsonrpc": "2.0", "method": "notifications/initialized"})
             for number, follow in enumerate(list(self._followed.values())):
-                self._carry({**follow, "id": f"scout-relay-{self._generation}-{number}"}, said.append)
+                self._send_message({**follow, "id": f"scout-relay-{self._generation}-{number}"}, said.append)
 
     def _remember(self, message: Message) -> None:
         """Remember subscriptions, to repeat them in a new session."""
@@ -188,7 +188,7 @@ class McpConnection:
 
     # -- the credential ----------------------------------------------------------------------------
 
-    def _token(self) -> str:
+    def _get_token(self) -> str:
         """Return the token that Scout gave to a program it started, else that of the enrolled session."""
         own = self._host.environment.given_token
         if own:
@@ -215,12 +215,12 @@ class McpConnection:
 
     # -- one exchange ------------------------------------------------------------------------------
 
-    def _carry(self, message: Message, heard: Callable[[Any], None] | None = None) -> None:
+    def _send_message(self, message: Message, heard: Callable[[Any], None] | None = None) -> None:
         for answer in self._exchange("POST", message):
-            self._learn(message, answer)
+            self._store_session(message, answer)
             (heard or self.heard)(answer)
 
-    def _learn(self, message: Message, answer: Any) -> None:
+    def _store_session(self, message: Message, answer: Any) -> None:
         """Record the negotiated version, then listen for messages that the daemon sends on its own."""
         if message.get("method") != "initialize" or answer.get("id") != message["id"]:
             return
@@ -232,11 +232,11 @@ class McpConnection:
         """Send a message and yield every message that comes back."""
         ident = message.get("id") if message and "method" in message else None
         body = b"" if message is None else json.dumps(message).encode()
-        parts = self._connected(method, message, body, ident)
+        parts = self._open_connection(method, message, body, ident)
         try:
             for part in parts:
                 if isinstance(part, HttpResponse):
-                    yield from self._head(part, message, ident)
+                    yield from self._handle_status(part, message, ident)
                 elif part.data.strip():
                     yield json.loads(part.data)
         except Lost as lost:
@@ -244,7 +244,7 @@ class McpConnection:
         finally:
             self._lines.pop(ident, None)
 
-    def _connected(
+    def _open_connection(
         self, method: str, message: Message | None, body: bytes, ident: Any
     ) -> Iterator[HttpResponse | SseEvent]:
         """Open a connection, retrying for as long as a daemon takes to be replaced."""
@@ -256,8 +256,8 @@ class McpConnection:
         problem = ""
         for number, pause in enumerate((*_PAUSES, None)):
             try:
-                headers = self._headers(message)
-                parts = stream(
+                headers = self._build_headers(message)
+                parts = open_stream(
                     self._host.address,
                     _PATH,
                     headers,
@@ -275,16 +275,16 @@ class McpConnection:
                     self._start()
                 time.sleep(pause)
                 continue
-            return _joined(first, parts)
+            return _chain(first, parts)
         raise ConnectionGone(problem)
 
-    def _headers(self, message: Message | None) -> dict[str, str]:
+    def _build_headers(self, message: Message | None) -> dict[str, str]:
         accept = "text/event-stream" if message is None else "application/json, text/event-stream"
-        told = {**build_headers(self._token()), "Accept": accept}
-        meta = _meta(message)
+        told = {**build_headers(self._get_token()), "Accept": accept}
+        meta = _get_meta(message)
         if _VERSION in meta:
             told["MCP-Protocol-Version"] = str(meta[_VERSION])
-            told.update(_mirrored(message or {}))
+            told.update(_build_mirrored_headers(message or {}))
             return told
         if self._protocol_session is not None:
             told["Mcp-Session-Id"] = self._protocol_session
@@ -292,7 +292,7 @@ class McpConnection:
             told["MCP-Protocol-Version"] = self._version
         return told
 
-    def _head(self, answer: HttpResponse, message: Message | None, ident: Any) -> Iterator[Any]:
+    def _handle_status(self, answer: HttpResponse, message: Message | None, ident: Any) -> Iterator[Any]:
         """Handle the status; yield the answer if it is not a stream."""
         if answer.status == 401 or (answer.status == 404 and self._protocol_session is not None):
             raise _Unknown(answer)
@@ -319,27 +319,27 @@ class McpConnection:
             note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
 
-def _joined(
+def _chain(
     first: HttpResponse | SseEvent, rest: Iterator[HttpResponse | SseEvent]
 ) -> Iterator[HttpResponse | SseEvent]:
     yield first
     yield from rest
 
 
-def _meta(message: Message | None) -> dict[str, Any]:
+def _get_meta(message: Message | None) -> dict[str, Any]:
     return as_object(as_object((message or {}).get("params")).get("_meta"))
 
 
-def _mirrored(message: Message) -> dict[str, str]:
+def _build_mirrored_headers(message: Message) -> dict[str, str]:
     """Return the headers that repeat method and name of a request in the sessionless protocol."""
     method = str(message.get("method", ""))
     told = {"Mcp-Method": method}
     if method in _NAMES:
-        told["Mcp-Name"] = _plain(str(message.get("params", {}).get(_NAMES[method], "")))
+        told["Mcp-Name"] = _encode_header(str(message.get("params", {}).get(_NAMES[method], "")))
     return told
 
 
-def _plain(text: str) -> str:
+def _encode_header(text: str) -> str:
     """Encode a text for use in a header."""
     if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?"):
         return text

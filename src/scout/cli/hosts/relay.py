@@ -71,13 +71,15 @@ class Relay:
         try:
             message: Any = json.loads(line)
         except ValueError:
-            self._refuse(None, "this line is no JSON", _PARSE)
+            self._refuse(None, "this line is not JSON", _PARSE)
             return
         if not is_object(message):
             self._refuse(None, "expected one JSON-RPC message", _INVALID)
         elif "method" in message and "id" in message:
             self._begin(message)
-        elif message.get("method") == "notifications/cancelled" and self.door.hang_up(_cancelled(message)):
+        elif message.get("method") == "notifications/cancelled" and self.door.hang_up(
+            _get_cancelled_id(message)
+        ):
             return
         else:
             self._tell(message)
@@ -99,7 +101,7 @@ class Relay:
         try:
             self.door.ask(message, again=_is_safe(message["method"]))
         except Broken as broken:
-            look = "look at what was done before you do it again"
+            look = "check what was already done before you repeat it"
             self._refuse(message["id"], f"the connection to Scout broke ({broken}); {look}")
         except (ConnectionGone, NotEnrolled) as gone:
             self._refuse(message["id"], str(gone))
@@ -121,7 +123,7 @@ class Relay:
             self.door.beat(working=bool(self._working))
 
 
-def _cancelled(message: Message) -> Any:
+def _get_cancelled_id(message: Message) -> Any:
     return as_object(message.get("params")).get("requestId")
 
 

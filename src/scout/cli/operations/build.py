@@ -12,10 +12,10 @@ from msgspec import inspect
 from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.refusal import RefusalError, run_with_consent
 from scout.cli.connection.text import confirm, is_interactive, note
-from scout.cli.operations.complete import ONLY, addresses, completion_of
+from scout.cli.operations.complete import ONLY, complete_addresses, get_completion
 from scout.cli.operations.examples import EXAMPLES
-from scout.cli.operations.overview import look
-from scout.cli.operations.verbs import DIRECTORIES, Options, inbox
+from scout.cli.operations.overview import poll
+from scout.cli.operations.verbs import DIRECTORIES, Options, show_inbox
 from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.request import Request
@@ -27,35 +27,39 @@ _YES = click.Option(["--yes", "yes"], is_flag=True, help="Do not ask, even if it
 _PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
 
 
-def build(operation: str, path: tuple[str, ...]) -> click.Command:
+def build_command(operation: str, path: tuple[str, ...]) -> click.Command:
     """Build the command of one operation, under the words of `path`."""
     row = OPERATIONS[operation]
 
     def callback(**given: Any) -> None:
-        manner, agreed = _manner(given), bool(given.pop("yes", False))
-        run_guarded(lambda: perform(row, tidy(row, given), manner, agreed), manner.as_json)
+        manner, agreed = _pop_options(given), bool(given.pop("yes", False))
+        run_guarded(
+            lambda: perform_operation(row, tidy_parameters(row, given), manner, agreed), manner.as_json
+        )
 
     asks = [_YES] if row.name in _CONFIRMED else []
     return click.Command(
         path[-1],
-        params=[*parameters_of(row), *asks, *every_option(row)],
+        params=[*build_parameters(row), *asks, *build_common_options(row)],
         callback=callback,
-        help=_help(row),
+        help=_build_help(row),
         short_help=row.says,
-        epilog=epilog(*path),
+        epilog=build_epilog(*path),
     )
 
 
-def perform(row: Operation, parameters: dict[str, Any], manner: Options, agreed: bool = False) -> int:
+def perform_operation(
+    row: Operation, parameters: dict[str, Any], manner: Options, agreed: bool = False
+) -> int:
     """Call an operation and show the answer. `agreed`: skip the confirmation."""
     assert row.request is not None
     if row.name == "inbox":
-        return inbox(parameters, manner)
+        return show_inbox(parameters, manner)
     asks = row.name in _CONFIRMED and not agreed
     if asks and not _confirm_retirement(manner.line(), str(parameters["address"])):
         note("nothing was changed")
         return 1
-    return look(row.name, row.request.route, parameters, manner)
+    return poll(row.name, row.request.route, parameters, manner)
 
 
 def _confirm_retirement(line: DaemonCall, address: str) -> bool:
@@ -76,13 +80,13 @@ def run_guarded(work: Callable[[], int], as_json: bool) -> None:
     click.get_current_context().exit(code)
 
 
-def epilog(*path: str) -> str:
+def build_epilog(*path: str) -> str:
     """Return the examples of a command, marked so that click does not wrap them."""
     lines = EXAMPLES.get(".".join(path)) or (shlex.join(["scout", *path, "--help"]),)
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def every_option(row: Operation) -> list[click.Parameter]:
+def build_common_options(row: Operation) -> list[click.Parameter]:
     """Return the options of every command; an idempotency key for writes."""
     writes = row.request is not None and row.request.writes
     key = click.Option(
@@ -95,48 +99,51 @@ def every_option(row: Operation) -> list[click.Parameter]:
             ["--as", "act_as"],
             metavar="ADDRESS",
             help="Act as this agent, if you may.",
-            shell_complete=addresses,
+            shell_complete=complete_addresses,
         ),
         *([key] if writes else []),
         click.Option(["--json", "as_json"], is_flag=True, help="One JSON object."),
     ]
 
 
-def parameters_of(row: Operation, left_out: frozenset[str] = frozenset()) -> list[click.Parameter]:
+def build_parameters(row: Operation, left_out: frozenset[str] = frozenset()) -> list[click.Parameter]:
     """Return the operation's parameters as arguments and options."""
     assert row.request is not None
-    kinds = _kinds(row.request)
+    kinds = _list_kinds(row.request)
     chosen = [one for one in row.parameters if one.name not in _SKIPPED | left_out]
     words = [one for one in row.parameters if one.positional]
     only = words[0].name if len(words) == 1 and words[0].name in ONLY else None
-    return [_only(one) if one.name == only else _parameter(one, *kinds[one.name]) for one in chosen]
+    return [
+        _build_id_argument(one) if one.name == only else _build_parameter(one, *kinds[one.name])
+        for one in chosen
+    ]
 
 
-def _only(parameter: Parameter) -> click.Parameter:
+def _build_id_argument(parameter: Parameter) -> click.Parameter:
     """Build the argument of an id that may be omitted if only one record is open; the daemon resolves it."""
-    metavar = f"[{_shout(parameter.name)}]"
-    more = completion_of(parameter.name)
+    metavar = f"[{_to_metavar(parameter.name)}]"
+    more = get_completion(parameter.name)
     return click.Argument([parameter.name], required=False, default="only", metavar=metavar, **more)
 
 
-def _kinds(request: type[Request[Any]]) -> dict[str, tuple[_Kind, Any]]:
+def _list_kinds(request: type[Request[Any]]) -> dict[str, tuple[_Kind, Any]]:
     """Return the type of each field, without metadata and None, and its default."""
     info = cast("inspect.StructType", inspect.type_info(request))
-    return {field.encode_name: (_bare(field.type), field.default) for field in info.fields}
+    return {field.encode_name: (_strip_metadata(field.type), field.default) for field in info.fields}
 
 
-def _bare(kind: _Kind) -> _Kind:
+def _strip_metadata(kind: _Kind) -> _Kind:
     if isinstance(kind, inspect.Metadata):
-        return _bare(kind.type)
+        return _strip_metadata(kind.type)
     if isinstance(kind, inspect.UnionType):
-        return _bare(next(one for one in kind.types if not isinstance(one, inspect.NoneType)))
+        return _strip_metadata(next(one for one in kind.types if not isinstance(one, inspect.NoneType)))
     return kind
 
 
-def _parameter(parameter: Parameter, kind: _Kind, default: Any) -> click.Parameter:
-    complete = completion_of(parameter.name)
+def _build_parameter(parameter: Parameter, kind: _Kind, default: Any) -> click.Parameter:
+    complete = get_completion(parameter.name)
     many = isinstance(kind, inspect.VarTupleType)
-    typed = _click_type(kind)
+    typed = _choose_click_type(kind)
     if parameter.positional:
         metavar = parameter.name if not many else f"{parameter.name.removesuffix('s')}..."
         return click.Argument(
@@ -144,15 +151,15 @@ def _parameter(parameter: Parameter, kind: _Kind, default: Any) -> click.Paramet
             required=parameter.required,
             nargs=-1 if many else 1,
             type=typed,
-            metavar=_shout(metavar) if parameter.required else f"[{_shout(metavar)}]",
+            metavar=_to_metavar(metavar) if parameter.required else f"[{_to_metavar(metavar)}]",
             **complete,
         )
-    return _option(parameter, kind, default, {"type": typed, **complete})
+    return _build_option(parameter, kind, default, {"type": typed, **complete})
 
 
-def _option(parameter: Parameter, kind: _Kind, default: Any, more: dict[str, Any]) -> click.Option:
+def _build_option(parameter: Parameter, kind: _Kind, default: Any, more: dict[str, Any]) -> click.Option:
     names = [parameter.option, parameter.name]
-    says = _sentence(parameter.says)
+    says = _to_sentence(parameter.says)
     if isinstance(kind, inspect.BoolType):
         if default is None:
             names[0] = f"{parameter.option}/--no-{parameter.option.removeprefix('--')}"
@@ -167,7 +174,7 @@ def _option(parameter: Parameter, kind: _Kind, default: Any, more: dict[str, Any
     return click.Option(names, required=parameter.required, default=None, help=says, **more)
 
 
-def _click_type(kind: _Kind) -> Any:
+def _choose_click_type(kind: _Kind) -> Any:
     if isinstance(kind, inspect.EnumType):
         return click.Choice([str(one.value) for one in kind.cls])
     if isinstance(kind, inspect.IntType):
@@ -175,41 +182,41 @@ def _click_type(kind: _Kind) -> Any:
     return click.FLOAT if isinstance(kind, inspect.FloatType) else click.STRING
 
 
-def _shout(name: str) -> str:
+def _to_metavar(name: str) -> str:
     return "".join(f"_{char}" if char.isupper() else char.upper() for char in name)
 
 
-def _sentence(text: str) -> str:
+def _to_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _help(row: Operation) -> str:
+def _build_help(row: Operation) -> str:
     words = [one for one in row.parameters if one.positional and one.says]
-    told = "".join(f"\n\n{_shout(one.name)}: {one.says}." for one in words)
-    return f"{row.says}{told}\n\nWho may: {row.permission}."
+    told = "".join(f"\n\n{_to_metavar(one.name)}: {one.says}." for one in words)
+    return f"{row.says}{told}\n\nAllowed: {row.permission}."
 
 
-def _manner(given: dict[str, Any]) -> Options:
+def _pop_options(given: dict[str, Any]) -> Options:
     return Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"), key=given.pop("key", None))
 
 
-def tidy(row: Operation, given: dict[str, Any]) -> dict[str, Any]:
+def tidy_parameters(row: Operation, given: dict[str, Any]) -> dict[str, Any]:
     """Return the given parameters by their wire names; omitted ones are left out."""
     assert row.request is not None
-    kinds = _kinds(row.request)
+    kinds = _list_kinds(row.request)
     told: dict[str, Any] = {}
     by_name = {name.lower(): name for name in kinds}  # click lower-cases the names of arguments
     for raw, value in given.items():
         name = by_name[raw.lower()]
         if value is None or value == ():
             continue
-        told[name] = _value(name, kinds[name][0], value)
+        told[name] = _convert_value(name, kinds[name][0], value)
     return told
 
 
-def _value(name: str, kind: _Kind, value: Any) -> Any:
+def _convert_value(name: str, kind: _Kind, value: Any) -> Any:
     if isinstance(kind, _PAIRS):
-        return dict(_pair(text) for text in value)
+        return dict(_split_pair(text) for text in value)
     if name == "command" and len(value) == 1:
         return shlex.split(value[0])
     if name in DIRECTORIES:
@@ -217,7 +224,7 @@ def _value(name: str, kind: _Kind, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] (click's values)
 
 
-def _pair(text: str) -> tuple[str, Any]:
+def _split_pair(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise RefusalError.of("bad_request", f"expected KEY=VALUE, got '{text}'", field=text)

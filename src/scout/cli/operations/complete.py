@@ -9,7 +9,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import clean, one_line, short_ids
+from scout.cli.connection.text import join_words, make_visible, shorten_ids
 from scout.client.http import Lost
 from scout.identity.reserved import HARNESSES
 
@@ -42,33 +42,39 @@ _IDS = {
 ONLY = frozenset(_IDS)  # if omitted, they mean the only open record
 
 
-def completion_of(name: str) -> dict[str, Any]:
+def get_completion(name: str) -> dict[str, Any]:
     """Return click's keyword arguments for completing a parameter."""
     if name in ADDRESSES:
-        return {"shell_complete": addresses}
+        return {"shell_complete": complete_addresses}
     if name in _IDS:
-        return {"shell_complete": functools.partial(_ids, name)}
+        return {"shell_complete": functools.partial(_complete_ids, name)}
     if name == "setting":
         return {"shell_complete": _project_keys}
-    return {"shell_complete": _harnesses} if name == "harness" else {}
+    return {"shell_complete": _complete_harnesses} if name == "harness" else {}
 
 
-def addresses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_addresses(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the agents whose address starts with the incomplete word."""
     query = incomplete.removeprefix("@").partition(".")[0] or None
-    found = [(str(item["address"]), str(item.get("status", ""))) for item in _listed("who", query=query)]
+    found = [(str(item["address"]), str(item.get("status", ""))) for item in _list_items("who", query=query)]
     return [CompletionItem(name, help=status) for name, status in found if name.startswith(incomplete)]
 
 
-def _ids(name: str, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_ids(
+    name: str, ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     operation, says = _IDS[name]
-    items = _listed(operation)
-    short = short_ids(str(item["id"]) for item in items)
-    told = [(short[item["id"]], clean(one_line(item.get(says)))[:40]) for item in items]
+    items = _list_items(operation)
+    short = shorten_ids(str(item["id"]) for item in items)
+    told = [(short[item["id"]], make_visible(join_words(item.get(says)))[:40]) for item in items]
     return [CompletionItem(ident, help=text) for ident, text in told if ident.startswith(incomplete)]
 
 
-def _harnesses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_harnesses(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     return [CompletionItem(name) for name in HARNESSES if name.startswith(incomplete)]
 
 
@@ -78,7 +84,7 @@ def _project_keys(ctx: click.Context, parameter: click.Parameter, incomplete: st
     return [CompletionItem(key) for key in PROJECT_SETTINGS if key.startswith(incomplete)]
 
 
-def _listed(operation: str, **parameters: Any) -> list[dict[str, Any]]:
+def _list_items(operation: str, **parameters: Any) -> list[dict[str, Any]]:
     try:
         return DaemonCall(CliIdentity(), start=False).call(ROUTES[operation], {**parameters, "limit": 50})[
             "items"

@@ -26,7 +26,7 @@ def _is_reference(word: str) -> bool:
     return word.startswith(("att_", "@", "/")) or word in _WORDS
 
 
-def _parted(words: list[str]) -> tuple[list[str], str]:
+def _split_words(words: list[str]) -> tuple[list[str], str]:
     """Split the words into items and the text after them."""
     count = next((at for at, word in enumerate(words) if not _is_reference(word)), len(words))
     return words[:count], " ".join(words[count:])
@@ -36,7 +36,7 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
     """Decide the items that the words refer to; return the exit code."""
     if "" in words or of == "":
         raise RefusalError.of("bad_request", "an address or id is empty")
-    named, text = _parted(words)
+    named, text = _split_words(words)
     field = _TEXT.get(move, "reason")
     given = {**given, **({field: text} if text else {})}
     if move == "answer" and not text:
@@ -63,13 +63,13 @@ def _decide_all(line: DaemonCall, move: str, of: str, given: dict[str, Any], man
     if not items:
         out(f"nothing of {of} is open")
         return 0
-    if sys.stdin.isatty() and not manner.as_json and not _agreed(move, items):
+    if sys.stdin.isatty() and not manner.as_json and not _confirm_all(move, items):
         note("nothing was decided")
         return 1
     return _decide_several(line, move, [str(one["id"]) for one in items], given, manner)
 
 
-def _agreed(move: str, items: list[dict[str, Any]]) -> bool:
+def _confirm_all(move: str, items: list[dict[str, Any]]) -> bool:
     for item in items:
         note(headline(item))
         for shown in wish_lines(item):

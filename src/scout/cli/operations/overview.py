@@ -7,8 +7,17 @@ import sys
 import time
 
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall, report_not_answering
-from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import age, fields, note, one_line, out, paint, short_ids, table
+from scout.cli.connection.refusal import RefusalError, build_remedy
+from scout.cli.connection.text import (
+    format_age,
+    format_fields,
+    format_table,
+    join_words,
+    note,
+    out,
+    paint,
+    shorten_ids,
+)
 from scout.cli.output.events import Names, event_line
 from scout.cli.output.own_name import say_you
 from scout.cli.output.results import flight_rows, show
@@ -27,7 +36,7 @@ _PATIENCE = 15.0
 _EVENTS = ("log", "feed")
 
 
-def look(operation: str, route: str, parameters: dict[str, Any], manner: Options) -> int:
+def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options) -> int:
     """Call an operation and show the answer."""
     line = manner.line()
     answer = line.call(route, parameters, manner.key)
@@ -46,20 +55,20 @@ def look(operation: str, route: str, parameters: dict[str, Any], manner: Options
 
 def show_status(manner: Options) -> int:
     """Show whether the daemon is running, and its address. Never starts it."""
-    from scout.daemon.start import NotAnswering, running, wait_ready
+    from scout.daemon.start import NotAnswering, find_running, wait_ready
 
     home = CliIdentity().where.home
-    found = wait_ready(home, _PATIENCE) if running(home) else None
-    if found is None and (silent := running(home)):
+    found = wait_ready(home, _PATIENCE) if find_running(home) else None
+    if found is None and (silent := find_running(home)):
         raise report_not_answering(NotAnswering(silent))
     if found is None:
-        message = f"no daemon runs for {home}"
-        raise RefusalError.of("not_running", message, home=home, remedies=[remedy("up")])
-    paused = _pause()
+        message = f"no daemon is running for {home}"
+        raise RefusalError.of("not_running", message, home=home, remedies=[build_remedy("up")])
+    paused = _show_pause()
     if manner.as_json:
         out(json.dumps({**found.facts(), **paused}))
         return 0
-    out(fields("running", found.facts()))
+    out(format_fields("running", found.facts()))
     if paused:
         from scout.cli.output.insight import pause_line
 
@@ -67,7 +76,7 @@ def show_status(manner: Options) -> int:
     return 0
 
 
-def _pause() -> dict[str, Any]:
+def _show_pause() -> dict[str, Any]:
     """Return the pause of the daemon; empty if it is not paused or does not answer."""
     try:
         paused = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {}).get("paused")
@@ -83,24 +92,24 @@ def show_now(parameters: dict[str, Any], manner: Options) -> int:
     if manner.as_json:
         out(json.dumps(now))
         return 0
-    _show(say_you(line, now))
+    _show_summary(say_you(line, now))
     if sys.stdout.isatty():
         line.call(ROUTES["now.seen"], {"at": now["at"]})
     return 0
 
 
-def _show(now: dict[str, Any]) -> None:
+def _show_summary(now: dict[str, Any]) -> None:
     if now.get("paused"):
         from scout.cli.output.insight import pause_line
 
         out(pause_line(now["paused"]))
     _show_needs(now)
-    _section("Working", flight_rows(now["open"], _SHOWN), len(now["open"]), "scout flight list --open")
-    since = f" since {age(now['since'])}" if now.get("since") else ""
+    _print_section("Working", flight_rows(now["open"], _SHOWN), len(now["open"]), "scout flight list --open")
+    since = f" since {format_age(now['since'])}" if now.get("since") else ""
     finished = flight_rows(now["finished"], _SHOWN)
-    _section(f"Finished{since}", finished, now["finishedCount"], "scout flight list")
+    _print_section(f"Finished{since}", finished, now["finishedCount"], "scout flight list")
     if not (now["needsMe"] or now["open"] or now["finished"]):
-        out("All quiet: nothing needs you, nobody is working, nothing new has finished.")
+        out("All quiet: nothing needs you, no agent is working, nothing new has finished.")
     online, agents, unread = len(now["online"]), now["agents"], now["unread"]
     told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online, {unread} unread"
     out(told + (": scout inbox" if unread else ""))
@@ -109,7 +118,7 @@ def _show(now: dict[str, Any]) -> None:
         out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
 
 
-def _section(title: str, lines: list[str], total: int, more: str) -> None:
+def _print_section(title: str, lines: list[str], total: int, more: str) -> None:
     if not total:
         return
     out(paint(title, "bold"))
@@ -128,27 +137,27 @@ def _show_needs(now: dict[str, Any]) -> None:
         mine = [one for one in now["needsMe"] if one.get("agentId") == agent.get("agentId")][:_EACH]
         who, risky = agent["address"] or "scout", f", {agent['high']} high risk" if agent["high"] else ""
         out(f"  {who}: {agent['open']}{risky}")
-        for line in _needs(mine):
+        for line in _list_needs(mine):
             out(line)
         if agent["open"] > len(mine):
             out(f"  … and {agent['open'] - len(mine)} more: scout attention --agent {who}")
 
 
-def _needs(items: list[dict[str, Any]]) -> list[str]:
+def _list_needs(items: list[dict[str, Any]]) -> list[str]:
     """Format items that need a person, one per line: id, kind, agent, age, title."""
     chosen = items[:_SHOWN]
-    short = short_ids(str(one["id"]) for one in chosen)
+    short = shorten_ids(str(one["id"]) for one in chosen)
     rows = [
         [
             short[one["id"]],
             paint(str(one["kind"]), "yellow"),
             one.get("agentAddress") or "scout",
-            age(one["createdAt"]),
-            one_line(one["title"]),
+            format_age(one["createdAt"]),
+            join_words(one["title"]),
         ]
         for one in chosen
     ]
-    return [table((), rows, by="  ")] if rows else []
+    return [format_table((), rows, by="  ")] if rows else []
 
 
 # -- following the log -------------------------------------------------------------------------------
@@ -163,7 +172,7 @@ def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = 
     names = Names(line)
     while count is None or shown < count:
         try:
-            for number, event in _events(line, parameters, last):
+            for number, event in _read_events(line, parameters, last):
                 failures, last, shown = 0, number, shown + 1
                 out(json.dumps(event) if manner.as_json else event_line(event, names))
                 sys.stdout.flush()
@@ -173,7 +182,9 @@ def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = 
         except (Lost, OSError) as error:
             problem = str(error)
         if failures == len(_PAUSES):
-            raise RefusalError.of("busy", f"the daemon stays away: {problem}", remedies=[remedy("doctor")])
+            raise RefusalError.of(
+                "busy", f"the daemon did not come back: {problem}", remedies=[build_remedy("doctor")]
+            )
         if not failures:
             note("scout: the stream broke; following again from where it was")
         time.sleep(_PAUSES[failures])
@@ -181,7 +192,7 @@ def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = 
     return 0
 
 
-def _events(
+def _read_events(
     line: DaemonCall, parameters: dict[str, Any], last: object
 ) -> Iterator[tuple[object, dict[str, Any]]]:
     _, target, _ = build_target(ROUTES["watch"], parameters)

@@ -8,8 +8,8 @@ import sys
 import time
 
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
-from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import is_interactive, note, out, out_text, paint
+from scout.cli.connection.refusal import RefusalError, build_remedy
+from scout.cli.connection.text import is_interactive, note, out, paint, print_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ def send(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     elsewhere = any(
         parameters.get(name) for name in ("to", "channel", "conversationId", "thread", "broadcast")
     )
-    _place_words(words, parameters, manner, elsewhere)
+    _assign_words(words, parameters, manner, elsewhere)
     line = manner.line()
     _attach(line, parameters)
     receipt = _post(line, ROUTES["send"], parameters, manner)
-    _show_receipt(receipt, _aim(parameters, receipt), manner)
+    _show_receipt(receipt, _describe_aim(parameters, receipt), manner)
     return 0
 
 
 def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: str) -> int:
     """Reply in the conversation of a message."""
-    _place_words(words, parameters, manner, True)
+    _assign_words(words, parameters, manner, True)
     line = manner.line()
     _attach(line, parameters)
     receipt = _post(line, route, parameters, manner)
@@ -67,14 +67,14 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: 
 def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     """Ask, then wait for the result unless an option says otherwise."""
     elsewhere = any(parameters.get(name) for name in ("to", "projectPath", "targetSessionId"))
-    _place_words(words, parameters, manner, elsewhere)
+    _assign_words(words, parameters, manner, elsewhere)
     if manner.notify:
         parameters["replyMode"] = "notify"
     if parameters.get("within") is None and (flight := os.environ.get("SCOUT_FLIGHT")):
         parameters["within"] = flight
     line = manner.line()
     _attach(line, parameters)
-    if _leaves(parameters, manner):
+    if _skips_waiting(parameters, manner):
         return _show_ask(_post(line, ROUTES["ask"], parameters, manner), manner)
     from scout.cli.waiting.follow import follow, show_interrupted
 
@@ -87,20 +87,20 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
     if receipt["state"] == "completed" and not manner.as_json:
-        out_text(str(receipt.get("output") or "").rstrip("\n"))
+        print_text(str(receipt.get("output") or "").rstrip("\n"))
         return 0
     left = None if manner.wait is None else max(manner.wait - (time.monotonic() - began), 0.0)
     held = manner.wait is None and receipt["phase"] == "held"
     return follow(line, receipt["flightId"], 0.0 if held else left, manner.as_json)
 
 
-def _leaves(parameters: dict[str, Any], manner: Options) -> bool:
+def _skips_waiting(parameters: dict[str, Any], manner: Options) -> bool:
     """Whether to show the receipt instead of waiting. A queued ask is only awaited with --wait."""
     queued = parameters.get("ifUnreachable") == "queue" and manner.wait is None
     return manner.no_wait or manner.notify or queued or parameters.get("replyMode") == "none"
 
 
-def inbox(parameters: dict[str, Any], manner: Options) -> int:
+def show_inbox(parameters: dict[str, Any], manner: Options) -> int:
     """Show unread items. Showing them to a person marks them as read; for a program nothing changes."""
     line = manner.line()
     page = line.call(ROUTES["inbox"], parameters)
@@ -114,11 +114,11 @@ def inbox(parameters: dict[str, Any], manner: Options) -> int:
     if is_person:
         _mark_read(line, page["items"])
     if page.get("next"):
-        note("more: scout inbox" if is_person and not parameters.get("all") else _more(page["next"]))
+        note("more: scout inbox" if is_person and not parameters.get("all") else _format_more(page["next"]))
     return 0
 
 
-def _more(cursor: str) -> str:
+def _format_more(cursor: str) -> str:
     return f"more: scout inbox --cursor {cursor}"
 
 
@@ -138,12 +138,12 @@ def _mark_read(line: DaemonCall, items: list[dict[str, Any]]) -> None:
 # ------------------------------------------------------------------------------- words and bodies
 
 
-def _place_words(words: list[str], parameters: dict[str, Any], manner: Options, elsewhere: bool) -> None:
+def _assign_words(words: list[str], parameters: dict[str, Any], manner: Options, elsewhere: bool) -> None:
     """Set target and body: the first word is the target unless a flag names one; the rest is the body."""
     rest = _join_operator(words)
     if not elsewhere and rest and rest[0] != "-" and not _has_route(rest[0]):
         parameters["to"] = rest.pop(0)
-    parameters["body"] = text_of(rest, manner)
+    parameters["body"] = read_body(rest, manner)
     for name in DIRECTORIES & parameters.keys():
         if parameters[name] is not None:
             parameters[name] = os.path.abspath(parameters[name])  # noqa: PTH100 (pathlib would be loaded for this)
@@ -160,21 +160,23 @@ def _has_route(word: str) -> bool:
     return after != word.lstrip() and (len(after.split()) != 1 or "\n" in after)
 
 
-def text_of(words: list[str], manner: Options) -> str:
+def read_body(words: list[str], manner: Options) -> str:
     """Return the body: the words, standard input for -, a file, or the text from an editor."""
     if manner.file is not None:
         if words:
-            raise _unclear("give the text or --file, not both")
-        return _read(manner.file)
+            raise _build_refusal("give the text or --file, not both")
+        return _read_file(manner.file)
     if words == ["-"]:
-        return _decoded(sys.stdin.buffer.read(), "standard input")
+        return _decode_body(sys.stdin.buffer.read(), "standard input")
     if words and any(word.strip() for word in words):
         return " ".join(words)
     if words:
-        raise _unclear("the text is empty, so nothing is sent")
+        raise _build_refusal("the text is empty, so nothing is sent")
     if is_interactive():
         return _edit_body()
-    raise _unclear("there is no text: give it as an argument, as - for standard input, or with --file FILE")
+    raise _build_refusal(
+        "there is no text: give it as an argument, as - for standard input, or with --file FILE"
+    )
 
 
 def _edit_body() -> str:
@@ -185,34 +187,34 @@ def _edit_body() -> str:
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise _unclear("there is no text, and EDITOR is not set")
+        raise _build_refusal("there is no text, and EDITOR is not set")
     with tempfile.TemporaryDirectory(prefix="scout-") as folder:
         file = f"{folder}/message.md"
         os.close(os.open(file, os.O_CREAT, 0o600))
         status = subprocess.run([*shlex.split(editor), file], check=False).returncode
-        text = _read(file) if os.path.exists(file) else ""  # noqa: PTH110 (one look, no object)
+        text = _read_file(file) if os.path.exists(file) else ""  # noqa: PTH110 (one look, no object)
     if status or not text.strip():
-        raise _unclear("nothing was written, so nothing is sent")
+        raise _build_refusal("nothing was written, so nothing is sent")
     return text
 
 
-def _read(name: str) -> str:
+def _read_file(name: str) -> str:
     try:
         with open(name, "rb") as file:  # noqa: PTH123 (pathlib would be loaded for this)
-            return _decoded(file.read(), name)
+            return _decode_body(file.read(), name)
     except OSError as error:
-        raise _unclear(f"{name} cannot be read: {error.strerror}") from None
+        raise _build_refusal(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decode_body(data: bytes, name: str) -> str:
     """Decode a body without any change, line ends included."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise _unclear(f"{name} is no UTF-8 text; --attach FILE takes any file") from None
+        raise _build_refusal(f"{name} is not UTF-8 text; --attach FILE takes any file") from None
 
 
-def _unclear(problem: str) -> RefusalError:
+def _build_refusal(problem: str) -> RefusalError:
     return RefusalError.of("bad_request", problem, problem=problem, field="body")
 
 
@@ -222,11 +224,11 @@ def _post(line: DaemonCall, route: str, parameters: dict[str, Any], manner: Opti
         return line.call(route, parameters, manner.key)
     except RefusalError as problem:
         if problem.code == "too_large" and problem.told.get("what") == "body":
-            problem.told["remedies"] = [_attaching(manner.file)]
+            problem.told["remedies"] = [_suggest_attach(manner.file)]
         raise
 
 
-def _attaching(file: str | None) -> dict[str, Any]:
+def _suggest_attach(file: str | None) -> dict[str, Any]:
     """Return the typed command with the file, or standard input, attached instead."""
     import shlex
 
@@ -235,14 +237,14 @@ def _attaching(file: str | None) -> dict[str, Any]:
     if file is None:
         typed[1:1] = ["--attach", "/dev/stdin"]
     command = shlex.join(["scout", *typed, "See the attachment."])
-    return remedy(typed[0], command, "attach the file" if file is not None else "from the same pipe")
+    return build_remedy(typed[0], command, "attach the file" if file is not None else "from the same pipe")
 
 
 def _attach(line: DaemonCall, parameters: dict[str, Any]) -> None:
     """Store attached files; a SHA-256, perhaps with a name behind it, is kept as it is."""
     names = parameters.get("attachments") or ()
     if names:
-        parameters["attachments"] = [stored(line, name) for name in names]
+        parameters["attachments"] = [store_file(line, name) for name in names]
 
 
 def is_hash(word: str) -> bool:
@@ -250,7 +252,7 @@ def is_hash(word: str) -> bool:
     return len(word) == 64 and not word.strip("0123456789abcdef")
 
 
-def stored(line: DaemonCall, name: str) -> str:
+def store_file(line: DaemonCall, name: str) -> str:
     """Store a file and return its SHA-256 and name."""
     import base64
     import mimetypes
@@ -261,7 +263,7 @@ def stored(line: DaemonCall, name: str) -> str:
         with open(name, "rb") as file:  # noqa: PTH123 (one read, no object)
             data = file.read()
     except OSError as error:
-        raise _unclear(f"{name} cannot be read: {error.strerror}") from None
+        raise _build_refusal(f"{name} cannot be read: {error.strerror}") from None
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     told = {"name": os.path.basename(name), "mediaType": kind, "data": base64.b64encode(data).decode()}  # noqa: PTH119 (one name, no object)
     return f"{line.call(ROUTES['attachment.put'], told)['sha256']}:{told['name']}"
@@ -270,7 +272,7 @@ def stored(line: DaemonCall, name: str) -> str:
 # ------------------------------------------------------------------------------------- output
 
 
-def _aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
+def _describe_aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
     aim = parameters.get("to") or parameters.get("projectPath") or parameters.get("targetSessionId")
     if aim is None and parameters.get("channel"):
         aim = f"channel {parameters['channel']}"
@@ -279,7 +281,7 @@ def _aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
     return str(aim or ("everybody" if parameters.get("broadcast") else "the conversation"))
 
 
-def say(told: Any, text: str, as_json: bool) -> None:
+def print_result(told: Any, text: str, as_json: bool) -> None:
     """Print an answer as JSON or as text."""
     out(json.dumps(told) if as_json else text)
 

@@ -6,7 +6,16 @@ import os
 import shlex
 import sys
 
-from scout.cli.connection.text import age, clean, note, out, paint, short_ids, table, width
+from scout.cli.connection.text import (
+    format_age,
+    format_table,
+    make_visible,
+    measure_width,
+    note,
+    out,
+    paint,
+    shorten_ids,
+)
 from scout.cli.output.fields import ATTENTION, read_field, show_fields
 
 TYPE_CHECKING = False
@@ -41,7 +50,7 @@ def wish_lines(item: dict[str, Any], columns: int | None = None) -> list[str]:
 
 
 def _describe_wish(wish: dict[str, Any], wide: int) -> list[str]:
-    tool = clean(str(wish.get("tool") or "the program"))
+    tool = make_visible(str(wish.get("tool") or "the program"))
     if wish.get("observed"):
         return ["seen on its screen:", *_frame(str(wish.get("arguments") or ""), wide)]
     if wish.get("command") is not None:
@@ -71,13 +80,13 @@ def _quote_words(item: dict[str, Any], wish: dict[str, Any], wide: int) -> list[
 
 def _frame(text: str, wide: int) -> list[str]:
     """Return foreign text behind a bar, wrapped so that none of it starts a line of the terminal."""
-    return [f"{_BAR}{piece}" for line in text.split("\n") for piece in _wrap(clean(line), wide - 4)]
+    return [f"{_BAR}{piece}" for line in text.split("\n") for piece in _wrap(make_visible(line), wide - 4)]
 
 
 def _wrap(line: str, wide: int) -> list[str]:
     pieces, piece, used = list[str](), "", 0
     for char in line:
-        needs = width(char)
+        needs = measure_width(char)
         if used + needs > wide:
             pieces.append(piece)
             piece, used = "", 0
@@ -116,7 +125,7 @@ def headline(item: dict[str, Any], name: str | None = None) -> str:
     """Return an item's id or short name, its kind, risk, age and outcome."""
     risk = f" {paint(str(item['risk']), _RISKY[item['risk']])} risk" if item["risk"] in _RISKY else ""
     state = "" if item["state"] in OPEN_STATES else f", {_describe_outcome(item)}"
-    return f"{name or item['id']}  {item['kind']}{risk}, {age(item['createdAt'])}{state}"
+    return f"{name or item['id']}  {item['kind']}{risk}, {format_age(item['createdAt'])}{state}"
 
 
 def _describe_outcome(item: dict[str, Any]) -> str:
@@ -174,7 +183,7 @@ def _show_raised(item: dict[str, Any]) -> None:
 def _show_list(page: dict[str, Any]) -> None:
     """Show items by agent, so that no agent hides the needs of another: the count, then each item in full."""
     counts = {one.get("agentId"): one for one in page.get("agents") or ()}
-    names = short_ids(str(item["id"]) for item in page["items"])
+    names = shorten_ids(str(item["id"]) for item in page["items"])
     groups: dict[Any, list[dict[str, Any]]] = {}
     for item in page["items"]:
         groups.setdefault(item.get("agentId"), []).append(item)
@@ -214,7 +223,7 @@ def _show_listed(item: dict[str, Any], name: str) -> None:
 def _describe_allowed(one: dict[str, Any]) -> str:
     """Return exactly what is allowed."""
     if one["kind"] == "command":
-        return clean(str(one["command"])) + _describe_arguments(one)
+        return make_visible(str(one["command"])) + _describe_arguments(one)
     tool = str(one.get("tool") or "any tool")
     if one["kind"] == "path":
         return f"{tool} on {one['path']}"
@@ -222,7 +231,7 @@ def _describe_allowed(one: dict[str, Any]) -> str:
 
 
 def _describe_arguments(one: dict[str, Any]) -> str:
-    return f" with {clean(str(one['arguments']))}" if one.get("arguments") else ""
+    return f" with {make_visible(str(one['arguments']))}" if one.get("arguments") else ""
 
 
 def _describe_scope(one: dict[str, Any]) -> str:
@@ -272,7 +281,7 @@ _ALLOWANCES: tuple[Field, ...] = (
 def _show_allowances(page: dict[str, Any]) -> None:
     rows = [[read_field(one, how) for _, how in _ALLOWANCES] for one in page["items"]]
     heads = [head for head, _ in _ALLOWANCES]
-    out(table(heads, rows) if rows else "Nothing is allowed without asking you.")
+    out(format_table(heads, rows) if rows else "Nothing is allowed without asking you.")
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import columns, cut, local_time, one_line, paint, short_id
+from scout.cli.connection.text import cut, format_local_time, get_columns, join_words, paint, shorten_id
 from scout.cli.output.own_name import rephrase
 
 TYPE_CHECKING = False
@@ -59,13 +59,13 @@ class Names:
 def _agent_name(found: dict[str, Any], ident: str) -> str:
     if found.get("kind") in ("system", "broker"):
         return "scout"
-    return str(found.get("address") or found.get("minimal") or short_id(ident))
+    return str(found.get("address") or found.get("minimal") or shorten_id(ident))
 
 
 def event_line(event: dict[str, Any], names: Names) -> str:
     """Format one event as a line, cut to the terminal."""
-    when = local_time(event.get("time"))
-    return cut(f"{paint(when, 'dim')} {names.say_you(_sentence(event, names))}", columns())
+    when = format_local_time(event.get("time"))
+    return cut(f"{paint(when, 'dim')} {names.say_you(_sentence(event, names))}", get_columns())
 
 
 def _sentence(event: dict[str, Any], names: Names) -> str:
@@ -95,7 +95,7 @@ class _Fact:
 
     @property
     def short(self) -> str:
-        return paint(short_id(str(self.record.get("id") or "")), "dim")
+        return paint(shorten_id(str(self.record.get("id") or "")), "dim")
 
 
 def _by(event: dict[str, Any], names: Names) -> str:
@@ -104,7 +104,7 @@ def _by(event: dict[str, Any], names: Names) -> str:
 
 
 def _text(record: dict[str, Any]) -> str:
-    return next((one_line(record[name]) for name in _TEXTS if record.get(name)), "")
+    return next((join_words(record[name]) for name in _TEXTS if record.get(name)), "")
 
 
 def _posted(fact: _Fact) -> str:
@@ -123,7 +123,7 @@ def _asked(fact: _Fact) -> str:
 
 
 def _flight(fact: _Fact) -> str:
-    why = one_line(fact.record.get("reason"))
+    why = join_words(fact.record.get("reason"))
     tail = f": {why}" if why and why != fact.move else ""
     return f"{fact.agent('target')}: flight {fact.move}{tail}  {fact.short}"
 
@@ -137,7 +137,7 @@ def _agent(fact: _Fact) -> str:
     if fact.move in _STATES:
         return f"{who} is {fact.move}"
     payload: dict[str, Any] = fact.event.get("payload") or {}
-    why = one_line(payload.get("reason")) if fact.move == "retired" else ""
+    why = join_words(payload.get("reason")) if fact.move == "retired" else ""
     return f"{fact.by} {fact.move} {who}{f': {why}' if why else ''}"
 
 
@@ -156,7 +156,7 @@ def _member(fact: _Fact) -> str:
 
 
 def _attention(fact: _Fact) -> str:
-    title = one_line(fact.record.get("title"))
+    title = join_words(fact.record.get("title"))
     if fact.move == "created":
         return f"{fact.agent('agentId') or 'scout'} → the person: {title}  {fact.short}"
     return f"{fact.by} {fact.move} “{title}”  {fact.short}"
@@ -169,10 +169,10 @@ def _work(fact: _Fact) -> str:
 
 
 def _reservation(fact: _Fact) -> str:
-    globs = one_line(" ".join(fact.record.get("globs") or ()))
+    globs = join_words(" ".join(fact.record.get("globs") or ()))
     if fact.move == "created":
         return f"{fact.agent('agentId')} reserved {globs}  {fact.short}"
-    why = one_line(fact.record.get("reason"))
+    why = join_words(fact.record.get("reason"))
     tail = f": {why}" if why and why != fact.move else ""
     return f"{fact.agent('agentId')}: reservation {fact.move} of {globs}{tail}  {fact.short}"
 

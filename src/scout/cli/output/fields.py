@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 
-from scout.cli.connection.text import age, fields, local_time, one_line, out, short_id
+from scout.cli.connection.text import (
+    format_age,
+    format_fields,
+    format_local_time,
+    join_words,
+    out,
+    shorten_id,
+)
 from scout.client.http import as_object
 
 TYPE_CHECKING = False
@@ -52,10 +59,10 @@ def read_presence(agent: dict[str, Any]) -> object:
 
 
 _READERS: dict[str, Callable[[Any], object]] = {
-    "age": age,
-    "time": local_time,
-    "line": one_line,
-    "id": short_id,
+    "age": format_age,
+    "time": format_local_time,
+    "line": join_words,
+    "id": shorten_id,
     "path": shorten_home,
     "percent": lambda value: f"{value:g} %",
     "list": lambda value: ", ".join(map(str, value)),
@@ -66,7 +73,7 @@ _READERS: dict[str, Callable[[Any], object]] = {
 def show_fields(title: object, record: dict[str, Any], table: tuple[Field, ...]) -> None:
     """Show a record under its title, one field per line; fields without a value are left out."""
     values = {label: read_field(record, how) for label, how in table}
-    out(fields(str(title), {label: one for label, one in values.items() if one not in (None, "")}))
+    out(format_fields(str(title), {label: one for label, one in values.items() if one not in (None, "")}))
 
 
 # -- one record --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import list_tries, render_command
-from scout.cli.connection.text import note, out, out_fields, paint
+from scout.cli.connection.text import note, out, paint, print_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _show_preview(report: dict[str, Any]) -> None:
         "children": ", ".join(report["children"]),
         "running": report["reason"],
     }
-    out_fields(report["address"], {name: value for name, value in facts.items() if value})
+    print_fields(report["address"], {name: value for name, value in facts.items() if value})
     if report["uncommitted"]:
         out("uncommitted:")
         _show_list(report["uncommitted"], report["moreUncommitted"])

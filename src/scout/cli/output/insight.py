@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 
 from scout.cli.connection.refusal import render_command
-from scout.cli.connection.text import age, columns, cut, first_line, local_time, out, paint
+from scout.cli.connection.text import (
+    cut,
+    format_age,
+    format_local_time,
+    get_columns,
+    get_first_line,
+    out,
+    paint,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ _NARROW, _USUAL = 40, 80
 def pause_line(paused: dict[str, Any]) -> str:
     """Return that Scout is paused: since when, why, and how to resume."""
     why = f", {paused['reason']}" if paused.get("reason") else ""
-    since = f"{paint('paused', 'yellow')} ({age(paused['since'])}{why})"
+    since = f"{paint('paused', 'yellow')} ({format_age(paused['since'])}{why})"
     return f"{since}: no turn starts until you run scout resume"
 
 
@@ -44,7 +52,7 @@ def _show_pause(told: dict[str, Any]) -> None:
 def _show_why(told: dict[str, Any]) -> None:
     """Show the summary, each decision with the agents it passed over, then the events."""
     out(f"{paint(str(told['noun']), 'bold')} {told['id']}")
-    out(str(told["says"]) or "nothing is known about it")
+    out(str(told["says"]) or "no events were found")
     for decision in told["decisions"]:
         _show_decision(decision)
     steps = told["steps"]
@@ -53,9 +61,14 @@ def _show_why(told: dict[str, Any]) -> None:
     if len(steps) > _STEPS:
         out(f"  … {len(steps) - _STEPS} earlier steps: --json")
     for step in steps[-_STEPS:]:
-        reason = f": {first_line(str(step['reason']), 60)}" if step.get("reason") else ""
+        reason = f": {get_first_line(str(step['reason']), 60)}" if step.get("reason") else ""
         kind = str(step["type"]).removeprefix("collab.")
-        out(cut(f"  {paint(local_time(step['at']), 'dim')}  {kind}  {step['by']}{reason}", columns()))
+        out(
+            cut(
+                f"  {paint(format_local_time(step['at']), 'dim')}  {kind}  {step['by']}{reason}",
+                get_columns(),
+            )
+        )
 
 
 def _show_decision(decision: dict[str, Any]) -> None:
@@ -88,22 +101,22 @@ def _show_brief(told: dict[str, Any]) -> None:
     _list("awaits you", told["awaited"], _flight_of_other)
     _list("answered", told["answered"], lambda one: f"{one['id']}  {_line(one.get('answer') or '')}")
     _list("you wait for", told["asked"], lambda one: f"{one['id']}  {one['targetAddress']}  {one['state']}")
-    _list("the human has", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
+    _list("person asked", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
     waiting = ", ".join(told["waitingForMe"]) or "nobody"
     out(f"waits for you: {waiting}; unread: {told['unread']}")
     for step in told["next"]:
         why = paint(f"  # {step['why']}", "dim") if step.get("why") else ""
         out(f"next: {render_command(step)}{why}")
     if not told["next"]:
-        out("nothing is owed: done, or scout inbox claim --wait 60 for what comes")
+        out("you owe nothing; to wait for messages: scout inbox claim --wait 60")
 
 
 def _line(text: object) -> str:
-    return first_line(str(text), 60)
+    return get_first_line(str(text), 60)
 
 
 def _flight_to_me(flight: dict[str, Any]) -> str:
-    whose = f"{flight['requesterAddress']}, {age(flight['createdAt'])}"
+    whose = f"{flight['requesterAddress']}, {format_age(flight['createdAt'])}"
     return f"{flight['id']}  {flight['state']}  {whose}: {_line(flight['body'])}"
 
 
@@ -120,7 +133,7 @@ def _list(title: str, items: list[dict[str, Any]], line: Callable[[dict[str, Any
     if len(items) > _FEW:
         shown[-1] += f"  (and {len(items) - _FEW} more)"
     for number, text in enumerate(shown):
-        out(cut(f"{title if number == 0 else '':<13}  {text}", columns()))
+        out(cut(f"{title if number == 0 else '':<13}  {text}", get_columns()))
 
 
 # -- usage -------------------------------------------------------------------------------------------
@@ -169,7 +182,7 @@ def _plot(rows: Iterable[tuple[str, int]], room: int | None = None) -> list[str]
     most = max((count for _, count in listed), default=0)
     if not most:
         return []
-    wide = max(room or columns() or _USUAL, _NARROW)
+    wide = max(room or get_columns() or _USUAL, _NARROW)
     label = min(max(len(key) for key, _ in listed), wide // 2)
     bar = wide - label - 12
     full = "#" if _is_plain() else "█"

@@ -5,7 +5,16 @@ from __future__ import annotations
 import sys
 
 from scout.cli.connection.refusal import render_command
-from scout.cli.connection.text import age, first_line, indent, join_lines, note, out, out_text, paint
+from scout.cli.connection.text import (
+    format_age,
+    get_first_line,
+    indent,
+    join_lines,
+    note,
+    out,
+    paint,
+    print_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ def _show_topology(told: dict[str, Any]) -> None:
             note(f"{looked['harness']}: {looked['shown']} of {looked['found']}; more with --limit")
     if not told["items"]:
         names = ", ".join(looked["harness"] for looked in told["harnesses"])
-        out(f"nothing to be seen of {names}")
+        out(f"no sessions were found: {names}")
 
 
 def _sighting(one: dict[str, Any]) -> str:
@@ -38,9 +47,9 @@ def _sighting(one: dict[str, Any]) -> str:
     state = " ".join(filter(None, ("live" if one.get("live") else "", one.get("state", ""))))
     life = f"  {paint(state, 'green' if one.get('live') else 'dim')}" if state else ""
     head = f"{paint(one['harness'], 'bold')}  {one['kind']} {one['nativeId']}{life}"
-    when = f"  {age(one['updatedAt'])}" if one.get("updatedAt") else ""
+    when = f"  {format_age(one['updatedAt'])}" if one.get("updatedAt") else ""
     lines = [f"{head}{when}"]
-    if about := ": ".join(filter(None, (one.get("cwd"), first_line(one.get("title", ""))))):
+    if about := ": ".join(filter(None, (one.get("cwd"), get_first_line(one.get("title", ""))))):
         lines.append(f"  {about}")
     if one.get("sessionId"):
         lines.append(f"  {one['sessionId']} of {one['agent']}")
@@ -87,7 +96,7 @@ def _show_diff(told: dict[str, Any]) -> None:
         out(f"nothing was changed in {told['directory']}{so_far}")
         return
     if not told["patch"]:
-        out_text(told["stat"].rstrip("\n"))
+        print_text(told["stat"].rstrip("\n"))
     for line in told["patch"].rstrip("\n").split("\n"):
         out(_patch_line(line))
     if told["cut"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scout.cli.connection.text import note, one_line, out, paint, short_id
+from scout.cli.connection.text import join_words, note, out, paint, shorten_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,16 +92,16 @@ def _agent(record: dict[str, Any]) -> str:
 
 
 def _flight(record: dict[str, Any]) -> str:
-    why = one_line(record.get("reason"))
-    return f"{short_id(_ident(record))} to {record.get('targetAddress')}{f': {why}' if why else ''}"
+    why = join_words(record.get("reason"))
+    return f"{shorten_id(_ident(record))} to {record.get('targetAddress')}{f': {why}' if why else ''}"
 
 
 def _session(record: dict[str, Any]) -> str:
-    return f"{short_id(_ident(record))} of {record.get('address')} ({record.get('harness')})"
+    return f"{shorten_id(_ident(record))} of {record.get('address')} ({record.get('harness')})"
 
 
 def _titled(record: dict[str, Any]) -> str:
-    return f"{short_id(_ident(record))}  {one_line(record.get('title') or record.get('body'))}"
+    return f"{shorten_id(_ident(record))}  {join_words(record.get('title') or record.get('body'))}"
 
 
 _SUBJECTS: dict[str, Callable[[dict[str, Any]], str]] = {

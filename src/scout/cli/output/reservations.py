@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from scout.cli.connection.text import local_time, note, out, paint, short_id, short_ids, table
+from scout.cli.connection.text import (
+    format_local_time,
+    format_table,
+    note,
+    out,
+    paint,
+    shorten_id,
+    shorten_ids,
+)
 from scout.cli.output.fields import shorten_home, show_fields
 
 TYPE_CHECKING = False
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
 def reservation_line(one: dict[str, Any], short: str) -> str:
     """Return one reservation as a line: id, globs, and until when."""
     shared = "" if one["exclusive"] else ", shared"
-    return f"{short}  {_globs(one)}, until {local_time(one['expiresAt'])}{shared}"
+    return f"{short}  {_globs(one)}, until {format_local_time(one['expiresAt'])}{shared}"
 
 
 def _globs(one: dict[str, Any]) -> str:
@@ -29,18 +37,18 @@ def _place(one: dict[str, Any]) -> str:
 
 
 def _show_added(one: dict[str, Any]) -> None:
-    until = local_time(one["expiresAt"])
+    until = format_local_time(one["expiresAt"])
     shared = "" if one["exclusive"] else " (shared)"
     out(f"{paint('reserved', 'green')} {_globs(one)} until {until}{shared}")
     out(f"  in {_place(one)}")
     for text in one.get("notes") or ():
         note(f"note: {text}")
-    note(f"when you are done: scout reserve release {short_id(one['id'])}")
+    note(f"when you are done: scout reserve release {shorten_id(one['id'])}")
 
 
 def _show_released(one: dict[str, Any]) -> None:
     word = str(one["state"])
-    out(f"{paint(word, 'green')} {short_id(one['id'])} of {one['address']}: {_globs(one)}")
+    out(f"{paint(word, 'green')} {shorten_id(one['id'])} of {one['address']}: {_globs(one)}")
 
 
 def _show_list(page: dict[str, Any]) -> None:
@@ -48,15 +56,15 @@ def _show_list(page: dict[str, Any]) -> None:
     if not items:
         out("No files are reserved. Try: scout reserve add 'src/**'")
     else:
-        short = short_ids(str(one["id"]) for one in items)
+        short = shorten_ids(str(one["id"]) for one in items)
         heads = ("reservation", "holder", "until", "in", "files")
-        out(table(heads, [_row(one, short[one["id"]]) for one in items]))
+        out(format_table(heads, [_row(one, short[one["id"]]) for one in items]))
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 
 
 def _row(one: dict[str, Any], short: str) -> list[str]:
-    until = local_time(one["expiresAt"]) if one["state"] == "active" else str(one["state"])
+    until = format_local_time(one["expiresAt"]) if one["state"] == "active" else str(one["state"])
     mark = "" if one["exclusive"] else " (shared)"
     why = f": {one['why']}" if one["why"] else ""
     return [short, str(one["address"]), until, _place(one), f"{_globs(one)}{mark}{why}"]

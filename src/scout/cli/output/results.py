@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 
 from scout.cli.connection.text import (
-    age,
-    columns,
     cut,
-    fields,
-    first_line,
+    format_age,
+    format_fields,
+    format_local_time,
+    format_table,
+    get_columns,
+    get_first_line,
     indent,
     join_lines,
-    local_time,
+    join_words,
     note,
-    one_line,
     out,
-    out_text,
     paint,
-    short_id,
-    short_ids,
-    table,
+    print_text,
+    shorten_id,
+    shorten_ids,
     wrap,
 )
 from scout.cli.output.fields import (
@@ -100,12 +100,12 @@ def show_page(operation: str, page: dict[str, Any]) -> None:
     items: list[dict[str, Any]] = page["items"]
     shown = COLUMNS.get(operation) or _choose_columns(items)
     if items:
-        short = short_ids(str(item["id"]) for item in items if item.get("id"))
+        short = shorten_ids(str(item["id"]) for item in items if item.get("id"))
         rows = [
             [short[str(item["id"])] if how == "id:id" else read_field(item, how) for _, how in shown]
             for item in items
         ]
-        out(table([head for head, _ in shown], rows))
+        out(format_table([head for head, _ in shown], rows))
     else:
         out(EMPTY.get(operation, "None."))
     if page.get("next"):
@@ -136,7 +136,9 @@ def show_record(title: str, record: Any) -> None:
         for name, value in told.items()
         if value not in (None, "", [], {}) and not is_repeated(name)
     }
-    out(fields(title or str(told.get("address") or told.get("minimal") or told.get("id") or ""), shown))
+    out(
+        format_fields(title or str(told.get("address") or told.get("minimal") or told.get("id") or ""), shown)
+    )
 
 
 # -- one kind of record each -------------------------------------------------------------------------
@@ -145,16 +147,16 @@ def show_record(title: str, record: Any) -> None:
 def _show_agent(agent: dict[str, Any]) -> None:
     show_fields(agent.get("address") or agent["minimal"], agent, AGENT)
     for endpoint in agent.get("endpoints") or ():
-        seen = f"{endpoint['state']}, seen {age(endpoint.get('lastSeen'))}"
-        out(f"  endpoint {short_id(endpoint['id'])}  {endpoint.get('harness')}  {seen}")
+        seen = f"{endpoint['state']}, seen {format_age(endpoint.get('lastSeen'))}"
+        out(f"  endpoint {shorten_id(endpoint['id'])}  {endpoint.get('harness')}  {seen}")
     for session in agent.get("sessions") or ():
-        out(f"  session {short_id(session['id'])}  {session.get('harness')}  {session['state']}")
+        out(f"  session {shorten_id(session['id'])}  {session.get('harness')}  {session['state']}")
     for text in agent.get("notes") or ():
         note(wrap(text, "note: "))
     for one in agent.get("reservations") or ():
         from scout.cli.output.reservations import reservation_line
 
-        out(f"  reserved {reservation_line(one, short_id(one['id']))}")
+        out(f"  reserved {reservation_line(one, shorten_id(one['id']))}")
 
 
 def _show_registered(told: dict[str, Any]) -> None:
@@ -177,7 +179,7 @@ def _show_flight(flight: dict[str, Any]) -> None:
     show_fields(flight["id"], flight, FLIGHT)
     if flight.get("output") is not None:
         out("")
-        out_text(str(flight["output"]))
+        print_text(str(flight["output"]))
     if error := flight.get("error"):
         out("")
         out(f"{paint(str(error['code']), 'red')}: {error['message']}")
@@ -207,8 +209,8 @@ def _describe_item(item: dict[str, Any]) -> str:
     what = "adds, after the end of the ask," if delivery.get("rule") == "note" else what
     place = " to everybody" if item.get("broadcast") else ""
     place = f" in {item['channel']}" if item.get("channel") else place
-    about = f" “{first_line(str(item['about']), 48)}”" if what != "says" and item.get("about") else ""
-    when = age(message.get("createdAt") or delivery.get("createdAt"))
+    about = f" “{get_first_line(str(item['about']), 48)}”" if what != "says" and item.get("about") else ""
+    when = format_age(message.get("createdAt") or delivery.get("createdAt"))
     head = f"{paint(str(item.get('sender')), 'bold')} {what}{about}{place}, {when}"
     ids = (message.get("id"), delivery.get("id"), delivery.get("flightId"))
     refs = " ".join(str(one) for one in ids if one)
@@ -226,22 +228,22 @@ def _show_message(message: dict[str, Any]) -> None:
         parts = (one["deliveryId"], one["target"], one["state"], one.get("reason", ""))
         out(f"  delivery {'  '.join(parts)}".rstrip())
     out("")
-    out_text(str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)")
+    print_text(str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)")
 
 
 def flight_rows(flights: list[dict[str, Any]], limit: int | None = None) -> list[str]:
     """Format a short list of flights, one per line."""
     chosen = flights[:limit]
-    short = short_ids(str(one["id"]) for one in chosen)
+    short = shorten_ids(str(one["id"]) for one in chosen)
     rows = [_flight_row(one, short[one["id"]]) for one in chosen]
-    return [table((), rows, by="  ")] if rows else []
+    return [format_table((), rows, by="  ")] if rows else []
 
 
 def _flight_row(flight: dict[str, Any], short: str) -> list[str]:
     state = str(flight["state"])
     colour = {"completed": "green", "failed": "red", "cancelled": "dim"}.get(state, "yellow")
-    when = age(flight.get("finishedAt") or flight.get("createdAt"))
-    asked = one_line(flight.get("body"))
+    when = format_age(flight.get("finishedAt") or flight.get("createdAt"))
+    asked = join_words(flight.get("body"))
     return [short, paint(state, colour), str(flight["targetAddress"]), when, asked]
 
 
@@ -265,7 +267,7 @@ def _show_alias(alias: dict[str, Any]) -> None:
 def _show_card(card: dict[str, Any]) -> None:
     most = card["maxUses"]
     uses = f"{card['uses']} of {most} uses" if most is not None else f"{card['uses']} uses"
-    until = f", until {local_time(card['expiresAt'])}" if card.get("expiresAt") else ""
+    until = f", until {format_local_time(card['expiresAt'])}" if card.get("expiresAt") else ""
     out(f"card {card['id']}: {card['state']}, {uses}{until}")
     if card["state"] == "active":
         note(f"to use it: scout send {card['id']} TEXT")
@@ -291,7 +293,7 @@ def _show_work(item: dict[str, Any]) -> None:
     for step in item.get("steps") or ():
         why = f": {step['reason']}" if step.get("reason") else ""
         moved = f"{step['move']:<10}  {step['state']:<9}  {step['by']}{why}"
-        out(cut(f"  {step['revision']:>3}  {local_time(step['at'])}  {moved}", columns()))
+        out(cut(f"  {step['revision']:>3}  {format_local_time(step['at'])}  {moved}", get_columns()))
 
 
 def _show_notes(record: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import explain_path
-from scout.cli.connection.text import note, out, paint, short_id, table, wrap
+from scout.cli.connection.text import format_table, note, out, paint, shorten_id, wrap
 from scout.cli.output.fields import SESSION, show_fields
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ _ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
 def run_row(session: dict[str, Any]) -> str:
     """Format a session whose program is running, for a short list."""
     pid = f"  pid {session['pid']}" if session.get("pid") else ""
-    return f"  {short_id(str(session['id']))}  {session['address']} ({session['harness']}){pid}"
+    return f"  {shorten_id(str(session['id']))}  {session['address']} ({session['harness']}){pid}"
 
 
 def _show_session(session: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def _show_closed(session: dict[str, Any]) -> None:
 
 def _show_runtimes(page: dict[str, Any]) -> None:
     items: list[dict[str, Any]] = page["items"]
-    out(table(("harness", "ready", "version", "can", "lacks"), [_build_row(one) for one in items]))
+    out(format_table(("harness", "ready", "version", "can", "lacks"), [_build_row(one) for one in items]))
     for one in items:
         if lacks := explain_path(one) or (not one["ready"] and one.get("hint")):
             note(wrap(str(lacks), f"{one['name']}: "))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import list_tries, render_command
-from scout.cli.connection.text import note, note_text, out, paint, table
+from scout.cli.connection.text import format_table, note, out, paint, print_note_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _TAIL = 5  # lines of the output of a setup command
 def show_spawned(told: dict[str, Any]) -> None:
     """Show the agents that were spawned, then why others were not."""
     agents: list[dict[str, Any]] = told["agents"]
-    out(table(("agent", "", "branch", "directory"), [_row(one) for one in agents]))
+    out(format_table(("agent", "", "branch", "directory"), [_row(one) for one in agents]))
     for text in told.get("notes") or ():
         note(f"note: {text}")
     for one in agents:
@@ -59,7 +59,7 @@ def _with_command(remedy: dict[str, Any]) -> dict[str, Any]:
 def _note_output(text: str | None) -> None:
     lines = (text or "").rstrip().splitlines()[-_TAIL:]
     if lines:
-        note_text("\n".join(f"  | {line}" for line in lines))
+        print_note_text("\n".join(f"  | {line}" for line in lines))
 
 
 def _show_projects(page: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import render_command
-from scout.cli.connection.text import columns, cut, first_line, join_lines, note, out, paint, wrap
+from scout.cli.connection.text import cut, get_columns, get_first_line, join_lines, note, out, paint, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _show_tree(told: dict[str, Any]) -> None:
     for agent, (stem, below) in zip(agents, stems, strict=True):
         if not agent.get("depth") and agent.get("projectRoot") != project:
             project = agent.get("projectRoot")
-            out(paint(cut(project or "without a project", columns()), "dim"))
+            out(paint(cut(project or "without a project", get_columns()), "dim"))
         _show_agent(agent, stem, below)
     if not agents:
         out("No agents here yet.")
@@ -66,9 +66,9 @@ def _show_agent(agent: dict[str, Any], stem: str, below: str) -> None:
     role = " ".join(filter(None, (agent["role"], agent.get("name"))))
     words = [name, role, paint(state.replace("_", " "), _STATES.get(state, "dim"))]
     head = f"{stem}{'  '.join(words)}" + (f"  {paint(_HERE, 'cyan')}" if agent.get("here") else "")
-    out(cut(head, columns()))
+    out(cut(head, get_columns()))
     for line in _details(agent):
-        out(cut(f"{paint(below, 'dim') if below.strip() else below}{line}", columns()))
+        out(cut(f"{paint(below, 'dim') if below.strip() else below}{line}", get_columns()))
 
 
 def _state(agent: dict[str, Any]) -> str:
@@ -83,10 +83,10 @@ def _details(agent: dict[str, Any]) -> list[str]:
     work = agent.get("work")
     lines = [branch] if branch else []
     if work:
-        room = (columns() or 100) - 20 - 3 * agent.get("depth", 0)
+        room = (get_columns() or 100) - 20 - 3 * agent.get("depth", 0)
         waits = f" on {work['waitingOn']}" if work.get("waitingOn") else ""
         more = f" (and {agent['moreWork']} more)" if agent.get("moreWork") else ""
-        lines.append(f"{work['state']}{waits}: {first_line(work['title'], max(room, 20))}{more}")
+        lines.append(f"{work['state']}{waits}: {get_first_line(work['title'], max(room, 20))}{more}")
     return lines
 
 
@@ -121,7 +121,7 @@ def _show_offers(offers: list[dict[str, Any]], title: str) -> None:
         lines = [f"  {one['folder']}{system}", wrap(one["reason"], "    ")]
         claims = ", ".join(f"{key}: {value}" for key, value in one.get("claims", {}).items())
         if claims:
-            lines.append(cut(f"    it claims {claims}", columns()))
+            lines.append(cut(f"    it claims {claims}", get_columns()))
         if one.get("adopt"):
             lines.append(f"    adopt? {render_command(one['adopt'])}")
         out(join_lines(lines))

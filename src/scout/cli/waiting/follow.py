@@ -7,8 +7,8 @@ import sys
 import time
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import OPEN, RefusalError, exit_code, list_tries, repeat_typed
-from scout.cli.connection.text import note, out, out_text, paint
+from scout.cli.connection.refusal import OPEN, RefusalError, get_exit_code, list_tries, repeat_typed
+from scout.cli.connection.text import note, out, paint, print_text
 from scout.cli.output.own_name import say_you
 from scout.cli.waiting.progress import ProgressLine, WatchedFlight, asked_of_a_person
 
@@ -50,7 +50,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
     if as_json:
         out(json.dumps(flight))
     elif state == "completed":
-        out_text(str(flight.get("output") or "").rstrip("\n"))
+        print_text(str(flight.get("output") or "").rstrip("\n"))
     elif state == "failed":
         _write_failure(flight)
     elif state == "cancelled":
@@ -80,7 +80,7 @@ def exit_of(flight: dict[str, Any]) -> int:
     state = flight["state"]
     if state == "failed":
         error: dict[str, Any] = flight.get("error") or {}
-        return exit_code(str(error.get("code", "")))
+        return get_exit_code(str(error.get("code", "")))
     return {"completed": 0, "cancelled": 7}.get(state, OPEN)
 
 

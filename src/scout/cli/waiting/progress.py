@@ -9,7 +9,7 @@ import time
 
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import age, clean, erase_status, note, show_status
+from scout.cli.connection.text import erase_status, format_age, make_visible, note, show_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ProgressLine:
         spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
         text = f" · {int(passed // 60)}:{int(passed % 60):02d}{describe_silence(record.get('updatedAt'))}"
         room = _columns() - len(text) - 3
-        says = clean(" ".join(says.split()))
+        says = make_visible(" ".join(says.split()))
         show_status(f"{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
 
     @staticmethod
@@ -56,7 +56,7 @@ def describe_silence(moment: object) -> str:
 
     if not isinstance(moment, str) or time.time() - datetime.fromisoformat(moment).timestamp() < _QUIET:
         return ""
-    return f" · last sign of life {age(moment)}"
+    return f" · last sign of life {format_age(moment)}"
 
 
 class WatchedFlight:

@@ -8,7 +8,7 @@ import time
 
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import OPEN
-from scout.cli.connection.text import clean, draw_lines, note, one_line, out, paint, short_id
+from scout.cli.connection.text import draw_lines, join_words, make_visible, note, out, paint, shorten_id
 from scout.cli.waiting.follow import FINISHED, POLL, exit_of, settle
 from scout.cli.waiting.progress import TICK, WatchedFlight, asked_of_a_person, describe_silence
 
@@ -143,11 +143,13 @@ class _Picture:
 
     def _activity(self, one: Watched) -> str:
         if not one.is_open:
-            return clean(one_line(str(one.flight.get("output") or one.flight.get("reason") or "")))
+            return make_visible(join_words(str(one.flight.get("output") or one.flight.get("reason") or "")))
         item = asked_of_a_person(one.flight)
         if item is not None:
-            return f"waits for you: scout attention show {short_id(item)}"
-        return clean(one_line(self._watched.says(one.flight))) + describe_silence(one.flight.get("updatedAt"))
+            return f"waits for you: scout attention show {shorten_id(item)}"
+        return make_visible(join_words(self._watched.says(one.flight))) + describe_silence(
+            one.flight.get("updatedAt")
+        )
 
 
 def _rows() -> int:

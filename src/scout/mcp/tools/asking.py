@@ -13,8 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 from scout.base.refusal import Refused, WrongState
 from scout.mcp.call import LONGEST, STEP, UNASKED, Call
-from scout.mcp.tools.forms import answer_of, ask_client, form, has_sessions, offers_forms
-from scout.mcp.tools.result import compact, next_call
+from scout.mcp.tools.forms import ask_client, build_form, can_show_forms, has_sessions, read_answer
+from scout.mcp.tools.result import build_call, drop_empty
 from scout.model.attention import ATTENTION
 from scout.model.problems.request import NotFound
 from scout.protocol.attention import AttentionView, DismissAttention, GetAttention, Need
@@ -23,19 +23,19 @@ _ANSWER = "answer"
 _SHOWN = ("id", "state", "title", "answer", "reason", "decidedBy", "expiresAt")
 
 
-async def need(call: Call, request: Need) -> dict[str, Any]:
+async def ask_person(call: Call, request: Need) -> dict[str, Any]:
     """Return the answer, or the open question when the wait times out."""
-    item = await _item(call, request)
-    if not offers_forms(call.session.client_capabilities):
-        return await _decided(call, item)
-    shown = {_ANSWER: form(request.question, request.options)}
+    item = await _open_item(call, request)
+    if not can_show_forms(call.session.client_capabilities):
+        return await _wait_for_decision(call, item)
+    shown = {_ANSWER: build_form(request.question, request.options)}
     if has_sessions(call):
-        return await _first(call, item, ask_client(call, shown))
-    said = answer_of((await ask_client(call, shown, item.id))[_ANSWER])
-    return await (_withdrawn(call, item, said) if said else _decided(call, item))
+        return await _wait_for_first(call, item, ask_client(call, shown))
+    said = read_answer((await ask_client(call, shown, item.id))[_ANSWER])
+    return await (_withdraw(call, item, said) if said else _wait_for_decision(call, item))
 
 
-async def _item(call: Call, request: Need) -> AttentionView:
+async def _open_item(call: Call, request: Need) -> AttentionView:
     """Return the item that a retry resumes, or a new one; state returned by a client is only looked up."""
     ident = call.params.request_state
     if ident is None:
@@ -46,17 +46,17 @@ async def _item(call: Call, request: Need) -> AttentionView:
     return item
 
 
-async def _first(
+async def _wait_for_first(
     call: Call, item: AttentionView, asked: Coroutine[Any, Any, dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the first answer, from the inbox or from the client's form."""
     shown = asyncio.ensure_future(asked)
-    inbox = asyncio.ensure_future(_decided(call, item))
+    inbox = asyncio.ensure_future(_wait_for_decision(call, item))
     try:
         await asyncio.wait({shown, inbox}, return_when="FIRST_COMPLETED")
-        said = _said(shown) if shown.done() and not inbox.done() else None
+        said = _read_answer(shown) if shown.done() and not inbox.done() else None
         if said:
-            return await _withdrawn(call, item, said)
+            return await _withdraw(call, item, said)
         told = await inbox
         shown.cancel()
         await asyncio.wait({shown})  # the form is withdrawn before the result ends the stream
@@ -66,20 +66,20 @@ async def _first(
         inbox.cancel()
 
 
-async def _decided(call: Call, item: AttentionView) -> dict[str, Any]:
+async def _wait_for_decision(call: Call, item: AttentionView) -> dict[str, Any]:
     now = asyncio.get_running_loop().time
     until, steps = now() + (LONGEST if call.patient else UNASKED), 0
     while item.state not in ATTENTION.terminal and (left := until - now()) > 0:
         steps += 1
         await call.tell(steps, f"{item.id} waits for the person's answer")
         item = await call.ask(GetAttention(attention_id=item.id, wait=min(STEP, left)))
-    told = compact(item, _SHOWN)
+    told = drop_empty(item, _SHOWN)
     if item.state not in ATTENTION.terminal:
-        return {**told, "next": next_call("messages_inbox", claim=True)}
+        return {**told, "next": build_call("messages_inbox", claim=True)}
     return told
 
 
-async def _withdrawn(call: Call, item: AttentionView, answer: str) -> dict[str, Any]:
+async def _withdraw(call: Call, item: AttentionView, answer: str) -> dict[str, Any]:
     """Return the client's answer, unless the person decided in the inbox first."""
     try:
         reason = "answered at the agent's own client"
@@ -87,10 +87,10 @@ async def _withdrawn(call: Call, item: AttentionView, answer: str) -> dict[str, 
     except Refused as refused:
         if not isinstance(refused.diagnostic, WrongState):
             raise
-        return await _decided(call, await call.scout.call(GetAttention(attention_id=item.id)))
-    return {**compact(item, _SHOWN), "answer": answer, "answeredAt": "client"}
+        return await _wait_for_decision(call, await call.scout.call(GetAttention(attention_id=item.id)))
+    return {**drop_empty(item, _SHOWN), "answer": answer, "answeredAt": "client"}
 
 
-def _said(shown: "asyncio.Future[dict[str, Any]]") -> str | None:
+def _read_answer(shown: "asyncio.Future[dict[str, Any]]") -> str | None:
     """Return the form's answer; None if the client failed to show the form."""
-    return None if isinstance(shown.exception(), MCPError) else answer_of(shown.result()[_ANSWER])
+    return None if isinstance(shown.exception(), MCPError) else read_answer(shown.result()[_ANSWER])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from scout.mcp.call import Call
-from scout.mcp.tools.result import compact
+from scout.mcp.tools.result import drop_empty
 from scout.mcp.tools.tool import Tool, one
 from scout.model.agent import Lifecycle
 from scout.protocol.tree_view import AgentTree, ShowTree, TreeAgent
@@ -18,7 +18,7 @@ async def _show(call: Call, request: ShowTree) -> dict[str, Any]:
     tree = await call.scout.call(request)
     shown = _choose(tree)
     facts = {"agents": [_agent(one) for one in shown], "unread": tree.unread}
-    return {**compact(facts), "more": len(tree.agents) - len(shown)}
+    return {**drop_empty(facts), "more": len(tree.agents) - len(shown)}
 
 
 def _choose(tree: AgentTree) -> list[TreeAgent]:

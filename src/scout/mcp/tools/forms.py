@@ -44,7 +44,7 @@ def has_sessions(call: Call) -> bool:
     return call.session.protocol_version not in MODERN_PROTOCOL_VERSIONS
 
 
-def offers_forms(offered: ClientCapabilities | None) -> bool:
+def can_show_forms(offered: ClientCapabilities | None) -> bool:
     """Whether a client can show a form."""
     forms = offered.elicitation if offered else None
     return forms is not None and (forms.form is not None or forms.url is None)
@@ -54,7 +54,7 @@ def check_offered(call: Call, needed: ClientCapabilities) -> None:
     """Refuse a client without the capabilities that a call needs."""
     if not call.session.check_client_capability(needed):
         facts = {"requiredCapabilities": needed.model_dump(by_alias=True, mode="json", exclude_none=True)}
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "the client must offer more for this", facts)
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "the client lacks a required capability", facts)
 
 
 async def ask_client(
@@ -74,14 +74,14 @@ async def ask_client(
     return found
 
 
-def form(message: str, options: tuple[str, ...] = ()) -> ElicitRequest:
+def build_form(message: str, options: tuple[str, ...] = ()) -> ElicitRequest:
     """Return a form with one answer, as free text or one of the options."""
     choice: dict[str, Any] = {"enum": [*options]} if options else {}
     schema = {"type": "object", "properties": {_ANSWER: {"type": "string", **choice}}, "required": [_ANSWER]}
     return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
 
 
-def answer_of(result: object) -> str | None:
+def read_answer(result: object) -> str | None:
     """Return the answer to a form; content without an answer field is returned as JSON."""
     if not isinstance(result, ElicitResult) or result.action != "accept" or not result.content:
         return None

@@ -25,7 +25,7 @@ def identity(facts: dict[str, Any]) -> str:
     return f"You are {facts.get('address', facts['kind'])}, role {facts['role']}."
 
 
-def asked(facts: dict[str, Any]) -> str:
+def ask(facts: dict[str, Any]) -> str:
     wait = facts["next"]
     arguments = encode(wait["arguments"]).decode()
     return f"{facts['flightId']} is {facts['state']}; next: {wait['tool']} {arguments}"
@@ -33,13 +33,13 @@ def asked(facts: dict[str, Any]) -> str:
 
 def flight(facts: dict[str, Any]) -> str:
     if "output" in facts:
-        return _short(facts["output"])
+        return _shorten(facts["output"])
     if "error" in facts:
         return f"{facts['state']}: {facts['error']['message']}"
     return f"{facts['flightId']} is {facts['state']}: {facts.get('reason', facts['phase'])}"
 
 
-def moved_flight(view: FlightView) -> str:
+def flight_state(view: FlightView) -> str:
     return f"{view.id} is {view.state}."
 
 
@@ -49,7 +49,7 @@ def topology(seen: Topology) -> str:
     return f"{len(seen.items)} shown: {live} running, {known} known to Scout."
 
 
-def sent(receipt: Receipt) -> str:
+def message_receipt(receipt: Receipt) -> str:
     states = ", ".join(f"{one.target} {one.state}" for one in receipt.deliveries)
     return f"{receipt.message_id} is stored{f': {states}' if states else ''}."
 
@@ -58,55 +58,56 @@ def inbox(page: Page[dict[str, Any]]) -> str:
     if not page.items:
         return "Your inbox is empty."
     first = page.items[0]
-    return f"{_count(page, 'item')}; first from {first.get('from', '?')}: {_short(first.get('body', ''))}"
+    body = _shorten(first.get("body", ""))
+    return f"{_format_count(page, 'item')}; first from {first.get('from', '?')}: {body}"
 
 
 def messages(page: Page[MessageLine]) -> str:
     last = page.items[-1] if page.items else None
-    return f"{_count(page, 'message')}{f'; last: {_short(last.body)}' if last else ''}"
+    return f"{_format_count(page, 'message')}{f'; last: {_shorten(last.body)}' if last else ''}"
 
 
 def channels(page: Page[dict[str, Any]]) -> str:
-    return _listed(page, "channel", [f"{one['channel']} ({one['unread']} unread)" for one in page.items])
+    return _format_list(page, "channel", [f"{one['channel']} ({one['unread']} unread)" for one in page.items])
 
 
 def feed(page: Page[dict[str, Any]]) -> str:
-    return _count(page, "record")
+    return _format_count(page, "record")
 
 
-def resolved(found: Resolved) -> str:
-    about = f" {_short(found.description)}" if found.description else ""
+def resolution(found: Resolved) -> str:
+    about = f" {_shorten(found.description)}" if found.description else ""
     return f"{found.address} is {found.canonical} ({found.rule}).{about}"
 
 
 def agents(page: Page[AgentView]) -> str:
-    return _listed(page, "agent", [_agent(one) for one in page.items])
+    return _format_list(page, "agent", [_format_agent(one) for one in page.items])
 
 
-def _agent(one: AgentView) -> str:
-    return f"{one.address} ({_short(one.description)})" if one.description else one.address
+def _format_agent(one: AgentView) -> str:
+    return f"{one.address} ({_shorten(one.description)})" if one.description else one.address
 
 
 def question(view: QuestionView) -> str:
-    told = f": {_short(view.answer)}" if view.answer else f", to {view.responder_address}"
+    told = f": {_shorten(view.answer)}" if view.answer else f", to {view.responder_address}"
     return f"{view.id} is {view.state}{told}"
 
 
 def work(view: WorkView) -> str:
     move = f"; next move: {view.next_move_address}" if view.next_move_address else ""
-    return f"{view.id} ({_short(view.title)}) is {view.state}{move}"
+    return f"{view.id} ({_shorten(view.title)}) is {view.state}{move}"
 
 
-def works(page: Page[WorkView]) -> str:
-    return _listed(page, "work item", [f"{one.id} {one.state}" for one in page.items])
+def work_items(page: Page[WorkView]) -> str:
+    return _format_list(page, "work item", [f"{one.id} {one.state}" for one in page.items])
 
 
 def attention(item: Attention) -> str:
-    return f"{item.id} is {item.state}{f': {_short(item.answer)}' if item.answer else ''}"
+    return f"{item.id} is {item.state}{f': {_shorten(item.answer)}' if item.answer else ''}"
 
 
-def needed(facts: dict[str, Any]) -> str:
-    return f"{facts['id']} is {facts['state']}{': ' + _short(facts['answer']) if 'answer' in facts else ''}"
+def need(facts: dict[str, Any]) -> str:
+    return f"{facts['id']} is {facts['state']}{': ' + _shorten(facts['answer']) if 'answer' in facts else ''}"
 
 
 def reserved(made: ReservationMade) -> str:
@@ -118,11 +119,11 @@ def reservation(found: ReservationView) -> str:
 
 
 def reservations(page: Page[ReservationView]) -> str:
-    return _listed(page, "reservation", [f"{one.address}: {_globs(one)}" for one in page.items])
+    return _format_list(page, "reservation", [f"{one.address}: {_globs(one)}" for one in page.items])
 
 
 def _globs(one: ReservationView) -> str:
-    return _short(", ".join(one.globs))
+    return _shorten(", ".join(one.globs))
 
 
 def usage(report: Usage) -> str:
@@ -135,34 +136,34 @@ def session(found: Session) -> str:
 
 
 def sessions(page: Page[Session]) -> str:
-    return _listed(page, "session", [f"{one.id} {one.state}" for one in page.items])
+    return _format_list(page, "session", [f"{one.id} {one.state}" for one in page.items])
 
 
 def card(made: Card) -> str:
     return f"{made.id} is {made.state}."
 
 
-def registered(made: Registered) -> str:
+def registration(made: Registered) -> str:
     return f"{made.address} is {'new' if made.created else 'known'}."
 
 
 def aliases(page: Page[AliasView]) -> str:
-    return _listed(page, "alias", [one.name for one in page.items])
+    return _format_list(page, "alias", [one.name for one in page.items])
 
 
 def alias(found: AliasView) -> str:
     return f"{found.name} means {found.means}."
 
 
-def _count(page: Page[Any], noun: str) -> str:
+def _format_count(page: Page[Any], noun: str) -> str:
     more = " or more" if page.next else ""
     return f"{len(page.items)} {noun}{'' if len(page.items) == 1 else 's'}{more}"
 
 
-def _listed(page: Page[Any], noun: str, names: list[str]) -> str:
-    return f"{_count(page, noun)}{': ' if names else ''}{_short(', '.join(names))}"
+def _format_list(page: Page[Any], noun: str, names: list[str]) -> str:
+    return f"{_format_count(page, noun)}{': ' if names else ''}{_shorten(', '.join(names))}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LONG else f"{line[: _LONG - 1]}…"

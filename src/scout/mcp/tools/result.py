@@ -5,93 +5,93 @@ from typing import Any, cast
 
 from mcp_types import CallToolResult, TextContent
 
-from scout.base.codec import encode, plain, render
+from scout.base.codec import encode, render, to_plain
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.mcp.tools.tool import Tool
 from scout.model.flight import FLIGHT
 from scout.model.problems.request import TooLarge
 from scout.protocol.asks import FlightView
-from scout.protocol.correction import attach_file, remedies_of
-from scout.protocol.operations import command_line
+from scout.protocol.correction import attach_file, list_remedies
+from scout.protocol.operations import build_command_line
 from scout.protocol.request import Page
 
 
-def answered(facts: Mapping[str, Any], line: str) -> CallToolResult:
+def build_result(facts: Mapping[str, Any], line: str) -> CallToolResult:
     """Return a tool result."""
     return CallToolResult(content=[TextContent(text=line)], structured_content=dict(facts))
 
 
-def compact(value: Any, shows: tuple[str, ...] = ()) -> Any:
+def drop_empty(value: Any, shows: tuple[str, ...] = ()) -> Any:
     """Return the wire form without empty or false values, limited to the fields in `shows` if given."""
-    facts: Any = _kept(plain(value))
+    facts: Any = _drop_empty_values(to_plain(value))
     if isinstance(value, Page):
         facts.setdefault("items", [])  # a model may see only the facts, so an empty list is stated
     if not shows or not isinstance(facts, dict):
         return facts
     found = cast("dict[str, Any]", facts)
     if "items" in found:
-        return {**found, "items": [_chosen(one, shows) for one in found["items"]]}
-    return _chosen(found, shows)
+        return {**found, "items": [_choose_fields(one, shows) for one in found["items"]]}
+    return _choose_fields(found, shows)
 
 
-def refused(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
+def build_refusal(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
     """Return a refusal as a tool error: the same facts as on every surface, and remedies as tool calls."""
     offered = tuple(tools)
     facts = render(diagnostic)
-    found = remedies_of(diagnostic)
+    found = list_remedies(diagnostic)
     if isinstance(diagnostic, TooLarge):
         found = attach_file(found)  # a model writes a file instead of repeating the text in base64
-    remedies = [_step(remedy, offered) for remedy in found]
-    structured = compact({**facts, "remedies": remedies})
+    remedies = [_build_step(remedy, offered) for remedy in found]
+    structured = drop_empty({**facts, "remedies": remedies})
     text = f"{facts['code']}: {facts['message']}"
     if remedies:
-        text = f"{text}; next: {_spelled(remedies[0])}"
+        text = f"{text}; next: {_spell_step(remedies[0])}"
     return CallToolResult(
         content=[TextContent(text=text)], structured_content=cast("dict[str, Any]", structured), is_error=True
     )
 
 
-def next_call(tool: str, **arguments: Any) -> dict[str, Any]:
+def build_call(tool: str, **arguments: Any) -> dict[str, Any]:
     """Return a call that the caller can make unchanged."""
     return {"tool": tool, "arguments": arguments}
 
 
-def _step(remedy: Remedy, tools: tuple[Tool, ...]) -> dict[str, Any]:
+def _build_step(remedy: Remedy, tools: tuple[Tool, ...]) -> dict[str, Any]:
     why = {"why": remedy.why} if remedy.why else {}
     for tool in tools:
         arguments = tool.call_for(remedy)
         if arguments is not None:
-            return {**next_call(tool.name, **arguments), **why}
+            return {**build_call(tool.name, **arguments), **why}
     try:
-        return {"command": command_line(remedy), **why}
+        return {"command": build_command_line(remedy), **why}
     except Refused:
         return {"operation": remedy.operation, "parameters": remedy.parameters, **why}
 
 
-def _spelled(step: Mapping[str, Any]) -> str:
+def _spell_step(step: Mapping[str, Any]) -> str:
     if "tool" in step:
         return f"{step['tool']} {encode(step['arguments']).decode()}"
     return str(step.get("command") or step.get("operation"))
 
 
-def _chosen(facts: Mapping[str, Any], shows: tuple[str, ...]) -> dict[str, Any]:
+def _choose_fields(facts: Mapping[str, Any], shows: tuple[str, ...]) -> dict[str, Any]:
     return {name: facts[name] for name in shows if name in facts}
 
 
-def _kept(value: Any) -> Any:
+def _drop_empty_values(value: Any) -> Any:
     if isinstance(value, dict):
-        pairs = ((name, _kept(one)) for name, one in cast("dict[str, Any]", value).items())
+        pairs = ((name, _drop_empty_values(one)) for name, one in cast("dict[str, Any]", value).items())
         return {
             name: one
             for name, one in pairs
             if one is not None and one is not False and one not in ("", [], {})
         }
     if isinstance(value, list | tuple):
-        return [_kept(one) for one in cast("list[Any]", value)]
+        return [_drop_empty_values(one) for one in cast("list[Any]", value)]
     return value
 
 
-def flight_facts(view: FlightView) -> dict[str, Any]:
+def describe_flight(view: FlightView) -> dict[str, Any]:
     """Return the state and result of a flight, and the call to wait for it while it is open."""
     shown = {
         "flightId": view.id,
@@ -108,5 +108,5 @@ def flight_facts(view: FlightView) -> dict[str, Any]:
         "mayRepeat": view.may_repeat,
         "revision": view.revision,
     }
-    after = next_call("invocations_wait", flightId=view.id) if view.state not in FLIGHT.terminal else None
-    return {**compact(shown), **({"next": after} if after else {})}
+    after = build_call("invocations_wait", flightId=view.id) if view.state not in FLIGHT.terminal else None
+    return {**drop_empty(shown), **({"next": after} if after else {})}

@@ -52,11 +52,11 @@ def _read_work(given: dict[str, Any]) -> dict[str, Any]:
         rest.update(move="hand_over", to=rest.pop("nextMoveOwnerId"))
     if "waitingOn" in rest:
         on = rest.pop("waitingOn")
-        rest.update(on=_kind_of(str(on)), ref=on)
+        rest.update(on=_read_kind(str(on)), ref=on)
     return rest
 
 
-def _kind_of(text: str) -> WaitingKind:
+def _read_kind(text: str) -> WaitingKind:
     """Return the kind of dependency a text names."""
     if text.startswith("wrk_"):
         return WaitingKind.WORK_ITEM
@@ -150,7 +150,7 @@ _TABLE = (
             session=Argument("sessionPolicy"),
             workItem=Argument("workItemId"),
         ),
-        lines.asked,
+        lines.ask,
         act=acts.ask,
         main=True,
     ),
@@ -177,7 +177,7 @@ _TABLE = (
         "Cancel an ask.",
         one(asks.CancelFlight),
         arguments("flightId", "reason"),
-        lines.moved_flight,
+        lines.flight_state,
         shows=("id", "state", "reason", "targetAddress"),
     ),
     Tool(
@@ -185,7 +185,7 @@ _TABLE = (
         "Send a message to an agent or channel. It starts no work; for that use ask.",
         one(talk.Send),
         arguments("to", "channel", "body", "kind", "followUp"),
-        lines.sent,
+        lines.message_receipt,
         main=True,
     ),
     Tool(
@@ -193,7 +193,7 @@ _TABLE = (
         "Reply in the same conversation. The first reply to an ask is its result.",
         one(talk.Reply),
         arguments("body", "inReplyTo"),
-        lines.sent,
+        lines.message_receipt,
         main=True,
     ),
     Tool(
@@ -202,7 +202,7 @@ _TABLE = (
         {"": inbox.ListInbox, "claim": inbox.ClaimInbox},
         arguments(limit=Argument("limit", _LIMIT)),
         lines.inbox,
-        act=acts.inbox,
+        act=acts.read_inbox,
         by="claim",
         main=True,
     ),
@@ -229,7 +229,7 @@ _TABLE = (
         "Show which agent an address resolves to, and why. Changes nothing.",
         one(agents.Resolve),
         arguments("address"),
-        lines.resolved,
+        lines.resolution,
     ),
     Tool(
         "question_create",
@@ -316,7 +316,7 @@ _TABLE = (
         "List work items, newest first; `owed`: only where the next move is yours.",
         one(work.ListWork),
         arguments("ownerId", "owed", "state", "label", limit=Argument("limit", _LIMIT)),
-        lines.works,
+        lines.work_items,
         shows=_WORK,
     ),
     Tool(
@@ -351,8 +351,8 @@ _TABLE = (
         "Ask the person and wait for the answer.",
         one(attention.Need),
         arguments("question", "options"),
-        lines.needed,
-        act=asking.need,
+        lines.need,
+        act=asking.ask_person,
         main=True,
     ),
     Tool(
@@ -376,7 +376,7 @@ _TABLE = (
         "Report your status to your parent agent.",
         one(talk.Send),
         arguments("body", status=Argument("kind", "status while working, final when done")),
-        lines.sent,
+        lines.message_receipt,
         fixed={"to": "parent", "kind": "status"},
     ),
     Tool(
@@ -399,7 +399,7 @@ _TABLE = (
         ),
         lines.feed,
         fixed={"address": "self"},
-        act=acts.feed,
+        act=acts.read_feed,
     ),
     Tool(
         "usage_report",
@@ -444,7 +444,7 @@ _TABLE = (
             "wakePolicy",
             "permissionProfile",
         ),
-        lines.registered,
+        lines.registration,
         shows=("address", "canonical", "path", "created", "token"),
     ),
     Tool(
@@ -467,6 +467,6 @@ _TABLE = (
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _TABLE}
 
 
-def tools_of(role: ToolRole) -> tuple[Tool, ...]:
+def get_role_tools(role: ToolRole) -> tuple[Tool, ...]:
     """Return the tools of a role, in listing order."""
     return tuple(TOOLS[name] for name in ROLE_TOOLS[role])

@@ -21,12 +21,12 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from scout.base.codec import render
-from scout.base.refusal import Refused, WrongState, code_of
+from scout.base.refusal import Refused, WrongState, get_code
 from scout.mcp.call import Call
-from scout.mcp.caller import McpCaller, caller_of
+from scout.mcp.caller import McpCaller, get_caller
 from scout.mcp.tools import lines
-from scout.mcp.tools.forms import answer_of, form, offers_forms
-from scout.mcp.tools.result import answered, flight_facts
+from scout.mcp.tools.forms import build_form, can_show_forms, read_answer
+from scout.mcp.tools.result import build_result, describe_flight
 from scout.model.attention import AttentionMove
 from scout.model.flight import FlightState
 from scout.model.problems.diagnostics import ALL
@@ -38,7 +38,7 @@ from scout.protocol.request import Request
 
 TASKS = "io.modelcontextprotocol/tasks"
 _POLL = 1000  # recommended poll interval, in milliseconds
-_OURS = frozenset(code_of(one) for one in ALL)  # Scout's own codes; agents' failures have others
+_OURS = frozenset(get_code(one) for one in ALL)  # Scout's own codes; agents' failures have others
 
 
 class NewTask(dict[str, Any]):
@@ -57,7 +57,7 @@ class UpdateParams(TaskParams):
     input_responses: dict[str, Any] = {}
 
 
-def speaks_tasks(session: ServerSession) -> bool:
+def can_use_tasks(session: ServerSession) -> bool:
     """Whether a client supports tasks; only the protocol generation without sessions has them."""
     offered = session.client_capabilities
     has = offered is not None and offered.extensions is not None and TASKS in offered.extensions
@@ -66,60 +66,60 @@ def speaks_tasks(session: ServerSession) -> bool:
 
 def check_tasks(session: ServerSession) -> None:
     """Refuse a client that does not support tasks."""
-    if not speaks_tasks(session):
+    if not can_use_tasks(session):
         facts: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the client must offer {TASKS}", facts)
 
 
-async def started(call: Call, flight_id: str) -> NewTask:
+async def build_task(call: Call, flight_id: str) -> NewTask:
     """Return an existing flight as the task of a call."""
     view = await call.scout.call(GetFlight(flight_id=flight_id))
-    status = "working" if view.finished_at is None else _over(view)["status"]
-    return NewTask(resultType="task", **_task(view, status))
+    status = "working" if view.finished_at is None else _describe_outcome(view)["status"]
+    return NewTask(resultType="task", **_describe_task(view, status))
 
 
 async def get(ctx: Any, params: TaskParams) -> dict[str, Any]:
     """Return the state of a task, with its result when finished, or its question when it needs input."""
-    caller = _caller(ctx, params)
-    view = await _called(caller, GetFlight(flight_id=params.task_id))
+    caller = _require_caller(ctx, params)
+    view = await _call_scout(caller, GetFlight(flight_id=params.task_id))
     if view.finished_at is not None:
-        over = _over(view)
-        return {**_task(view, over["status"]), **over}
-    asked = await _asked(caller, view) if offers_forms(_offered(ctx)) else None
+        over = _describe_outcome(view)
+        return {**_describe_task(view, over["status"]), **over}
+    asked = await _build_form(caller, view) if can_show_forms(_get_capabilities(ctx)) else None
     if asked is None:
-        return _task(view, "working")
-    question = {_ref(view): asked.model_dump(by_alias=True, mode="json", exclude_none=True)}
-    return {**_task(view, "input_required"), "inputRequests": question}
+        return _describe_task(view, "working")
+    question = {_get_reference(view): asked.model_dump(by_alias=True, mode="json", exclude_none=True)}
+    return {**_describe_task(view, "input_required"), "inputRequests": question}
 
 
 async def update(ctx: Any, params: UpdateParams) -> dict[str, Any]:
     """Answer a task's question; answers to other questions are ignored."""
-    caller = _caller(ctx, params)
-    view = await _called(caller, GetFlight(flight_id=params.task_id))
-    ref = _ref(view)
-    if ref in params.input_responses and _asks(caller, view):
-        result = _result(params.input_responses[ref])
-        request = _answer(view, answer_of(result)) if result.action != "cancel" else None
+    caller = _require_caller(ctx, params)
+    view = await _call_scout(caller, GetFlight(flight_id=params.task_id))
+    ref = _get_reference(view)
+    if ref in params.input_responses and _must_answer(caller, view):
+        result = _parse_result(params.input_responses[ref])
+        request = _answer(view, read_answer(result)) if result.action != "cancel" else None
         if request is not None:
-            await _called(caller, request)
+            await _call_scout(caller, request)
     return {}
 
 
 async def cancel(ctx: Any, params: TaskParams) -> dict[str, Any]:
     """Cancel the flight; a finished flight is left unchanged."""
-    caller = _caller(ctx, params)
+    caller = _require_caller(ctx, params)
     try:
         await caller.scout.call(CancelFlight(flight_id=params.task_id, reason="its task was cancelled"))
     except Refused as refused:
         if not isinstance(refused.diagnostic, WrongState):
-            raise _unknown(refused) from None
+            raise _build_error(refused) from None
     return {}
 
 
 # -- a flight as a task --------------------------------------------------------------------------------
 
 
-def _task(view: FlightView, status: str) -> dict[str, Any]:
+def _describe_task(view: FlightView, status: str) -> dict[str, Any]:
     return {
         "taskId": view.id,
         "status": status,
@@ -131,15 +131,15 @@ def _task(view: FlightView, status: str) -> dict[str, Any]:
     }
 
 
-def _over(view: FlightView) -> dict[str, Any]:
+def _describe_outcome(view: FlightView) -> dict[str, Any]:
     """Return the outcome: the agent's result or failure is a result; a failure of Scout is an error."""
     if view.state is FlightState.CANCELLED:
         return {"status": "cancelled"}
-    facts = flight_facts(view)
+    facts = describe_flight(view)
     if view.error is not None and view.error.code in _OURS:
         error = {"code": INTERNAL_ERROR, "message": view.error.message, "data": facts}
         return {"status": "failed", "error": error}
-    result = answered(facts, lines.flight(facts))
+    result = build_result(facts, lines.flight(facts))
     result.is_error = view.error is not None
     return {"status": "completed", "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)}
 
@@ -147,39 +147,39 @@ def _over(view: FlightView) -> dict[str, Any]:
 # -- questions of a flight -----------------------------------------------------------------------------
 
 
-def _ref(view: FlightView) -> str:
+def _get_reference(view: FlightView) -> str:
     return (view.waiting_on.ref if view.waiting_on else None) or ""
 
 
-def _asks(caller: McpCaller, view: FlightView) -> bool:
+def _must_answer(caller: McpCaller, view: FlightView) -> bool:
     """Whether the caller itself has to answer: no agent answers for the person."""
     return view.is_asking and view.next_move_owner_id == caller.identity.agent_id
 
 
-async def _asked(caller: McpCaller, view: FlightView) -> ElicitRequest | None:
-    if not _asks(caller, view):
+async def _build_form(caller: McpCaller, view: FlightView) -> ElicitRequest | None:
+    if not _must_answer(caller, view):
         return None
     if _is_question(view):
-        question = await _called(caller, GetQuestion(question_id=_ref(view)))
-        return form(question.body, question.options)
-    item = await _called(caller, GetAttention(attention_id=_ref(view)))
+        question = await _call_scout(caller, GetQuestion(question_id=_get_reference(view)))
+        return build_form(question.body, question.options)
+    item = await _call_scout(caller, GetAttention(attention_id=_get_reference(view)))
     answers = [one for one in item.actions if one.move is AttentionMove.ANSWER]
-    return form(item.title, tuple(one.value for one in answers if one.value)) if answers else None
+    return build_form(item.title, tuple(one.value for one in answers if one.value)) if answers else None
 
 
 def _answer(view: FlightView, text: str | None) -> Request[Any] | None:
     if not _is_question(view):
-        return AnswerAttention(attention_id=_ref(view), answer=text) if text else None
+        return AnswerAttention(attention_id=_get_reference(view), answer=text) if text else None
     if text is None:
-        return DeclineQuestion(question_id=_ref(view), reason="declined at the client")
-    return AnswerQuestion(question_id=_ref(view), answer=text)
+        return DeclineQuestion(question_id=_get_reference(view), reason="declined at the client")
+    return AnswerQuestion(question_id=_get_reference(view), answer=text)
 
 
 def _is_question(view: FlightView) -> bool:
     return view.waiting_on is not None and view.waiting_on.kind is WaitingKind.QUESTION
 
 
-def _result(given: Any) -> ElicitResult:
+def _parse_result(given: Any) -> ElicitResult:
     try:
         return ElicitResult.model_validate(given, by_name=False)
     except ValueError:
@@ -189,25 +189,25 @@ def _result(given: Any) -> ElicitResult:
 # -- the caller ----------------------------------------------------------------------------------------
 
 
-def _caller(ctx: Any, params: TaskParams) -> McpCaller:
+def _require_caller(ctx: Any, params: TaskParams) -> McpCaller:
     """Return the caller if it supports tasks and its header names the same task."""
     check_tasks(ctx.session)
     if decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != params.task_id:
         raise MCPError(HEADER_MISMATCH, f"the header {MCP_NAME_HEADER} is not the task's id")
-    return caller_of(ctx)
+    return get_caller(ctx)
 
 
-def _offered(ctx: Any) -> ClientCapabilities | None:
+def _get_capabilities(ctx: Any) -> ClientCapabilities | None:
     session: ServerSession = ctx.session
     return session.client_capabilities
 
 
-async def _called(caller: McpCaller, request: Request[Any]) -> Any:
+async def _call_scout(caller: McpCaller, request: Request[Any]) -> Any:
     try:
         return await caller.scout.call(request)
     except Refused as refused:
-        raise _unknown(refused) from None
+        raise _build_error(refused) from None
 
 
-def _unknown(refused: Refused) -> MCPError:
+def _build_error(refused: Refused) -> MCPError:
     return MCPError(INVALID_PARAMS, refused.diagnostic.message, render(refused.diagnostic))

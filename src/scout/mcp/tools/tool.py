@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from scout.base.codec import decode, schema
+from scout.base.codec import build_schema, decode
 from scout.base.outside import check_outside
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
-from scout.policy.nearest import ranked
+from scout.policy.nearest import rank_names
 from scout.protocol.request import Request
 
 if TYPE_CHECKING:
@@ -51,27 +51,27 @@ class Tool(NamedTuple):
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the tool's arguments."""
-        properties = {name: self._property(name, argument) for name, argument in self.arguments.items()}
+        properties = {name: self._build_property(name, argument) for name, argument in self.arguments.items()}
         if self._moves:
             properties[self.by] = self._choice
         needed = [
             name
             for name, one in self.arguments.items()
-            if all(one.field in required_fields(request) for request in self.requests.values())
+            if all(one.field in list_required_fields(request) for request in self.requests.values())
             and name not in self.optional
         ]
         whole: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         return {**whole, "required": needed} if needed else whole
 
-    def request(self, arguments: Mapping[str, Any]) -> Request[Any]:
+    def build_request(self, arguments: Mapping[str, Any]) -> Request[Any]:
         """Return the request of a call; a wrong argument is refused by name."""
         check_outside(dict(arguments))
         given = self.read({name: value for name, value in arguments.items() if value is not None})
-        kind = self._kind(given.pop(self.by, "") if self._moves else "")
-        fields = field_schemas(kind)
+        kind = self._choose_request(given.pop(self.by, "") if self._moves else "")
+        fields = build_field_schemas(kind)
         for name in given:
             if name not in self.arguments or self.arguments[name].field not in fields:
-                raise Refused(self._unknown(name, fields))
+                raise Refused(self._build_unknown(name, fields))
         renamed = {self.arguments[name].field: value for name, value in given.items()}
         return decode({**self.fixed, **renamed}, kind, strict=False)
 
@@ -98,7 +98,7 @@ class Tool(NamedTuple):
     def _choice(self) -> dict[str, Any]:
         return {"type": "boolean"} if self._is_yes_or_no else {"type": "string", "enum": self._moves}
 
-    def _kind(self, move: object) -> type[Request[Any]]:
+    def _choose_request(self, move: object) -> type[Request[Any]]:
         if self._is_yes_or_no and isinstance(move, bool):
             move = self.by if move else ""
         if isinstance(move, str) and move in self.requests:
@@ -106,17 +106,17 @@ class Tool(NamedTuple):
         ways = "true or false" if self._is_yes_or_no else f"one of {', '.join(self._moves)}"
         raise Refused(BadRequest(problem=f"expected {ways}, got '{str(move)[:60]}'", field=self.by))
 
-    def _property(self, name: str, argument: Argument) -> dict[str, Any]:
+    def _build_property(self, name: str, argument: Argument) -> dict[str, Any]:
         if not argument.field:
             return {"type": "string", "description": argument.says}
         kinds = self.requests.values()
-        found = next(schemas for kind in kinds if argument.field in (schemas := field_schemas(kind)))
+        found = next(schemas for kind in kinds if argument.field in (schemas := build_field_schemas(kind)))
         described = found[argument.field]
         return {**described, "description": argument.says} if argument.says else described
 
-    def _unknown(self, name: str, fields: Mapping[str, Any]) -> BadRequest:
+    def _build_unknown(self, name: str, fields: Mapping[str, Any]) -> BadRequest:
         known = [one for one, argument in self.arguments.items() if argument.field in fields]
-        near = ranked(name[:60], known, 3)
+        near = rank_names(name[:60], known, 3)
         return BadRequest(
             problem=f"{self.name} has no argument '{name[:60]}' here; allowed: {', '.join(known) or 'none'}",
             field=name[:60],
@@ -138,37 +138,37 @@ _LEFT_OUT = {"default", "maxLength", "minLength", "title"}
 
 
 @functools.cache
-def field_schemas(request: type[Request[Any]]) -> Mapping[str, dict[str, Any]]:
+def build_field_schemas(request: type[Request[Any]]) -> Mapping[str, dict[str, Any]]:
     """Return the short schema of each field of a request, by wire name."""
-    definitions = schema([request])["$defs"]
+    definitions = build_schema([request])["$defs"]
     properties = definitions[request.__name__]["properties"]
-    return {name: _short(found, definitions) for name, found in properties.items()}
+    return {name: _shorten_schema(found, definitions) for name, found in properties.items()}
 
 
 @functools.cache
-def required_fields(request: type[Request[Any]]) -> frozenset[str]:
+def list_required_fields(request: type[Request[Any]]) -> frozenset[str]:
     """Return the wire names of the required fields."""
     return frozenset(one.encode_name for one in msgspec.structs.fields(request) if one.required)
 
 
-def _short(found: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _shorten_schema(found: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without references, null alternatives and bounds that only the daemon checks."""
     if "$ref" in found:
         meant = definitions[found["$ref"].rpartition("/")[2]]
         said = {"description": found["description"]} if "description" in found else {}
-        return {**_short({**meant, "description": ""}, definitions), **said}
+        return {**_shorten_schema({**meant, "description": ""}, definitions), **said}
     short: dict[str, Any] = {
         name: value for name, value in found.items() if name not in _LEFT_OUT and value != ""
     }
     if "anyOf" in short:
         given = [one for one in short.pop("anyOf") if one.get("type") != "null"]
         assert len(given) == 1, found
-        return {**_short(given[0], definitions), **short}
+        return {**_shorten_schema(given[0], definitions), **short}
     if "enum" in short:
         short = {"type": "string", **short}
     if "items" in short:
-        short["items"] = _short(short["items"], definitions)
+        short["items"] = _shorten_schema(short["items"], definitions)
     if "properties" in short:
         inner = cast("dict[str, Any]", short["properties"])
-        short["properties"] = {name: _short(one, definitions) for name, one in inner.items()}
+        short["properties"] = {name: _shorten_schema(one, definitions) for name, one in inner.items()}
     return short

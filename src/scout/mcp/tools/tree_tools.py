@@ -6,9 +6,9 @@ from typing import Any
 from scout.base.codec import decode
 from scout.base.refusal import Remedy
 from scout.mcp.call import STEP, Call
-from scout.mcp.tools.result import compact, next_call
+from scout.mcp.tools.result import build_call, drop_empty
 from scout.mcp.tools.tool import Argument, Tool, arguments, one
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.tree import FailedSpawn, SpawnAgents, SpawnedAgent
 
 _AGENT = ("slug", "address", "path", "birthBranch", "workingDir", "created", "flightId", "notes")
@@ -23,7 +23,7 @@ async def _spawn(call: Call, request: SpawnAgents) -> dict[str, Any]:
         await call.tell(steps, "the work trees are being set up")
     spawned = await working
     flights = [agent.flight_id for agent in spawned.agents if agent.flight_id]
-    told = compact(
+    told = drop_empty(
         {
             "parent": spawned.parent,
             "agents": [_agent(agent) for agent in spawned.agents],
@@ -31,17 +31,17 @@ async def _spawn(call: Call, request: SpawnAgents) -> dict[str, Any]:
             "notes": spawned.notes,
         }
     )
-    return {**told, "next": next_call("invocations_wait", flightId=flights[0])} if flights else told
+    return {**told, "next": build_call("invocations_wait", flightId=flights[0])} if flights else told
 
 
 def _agent(agent: SpawnedAgent) -> dict[str, Any]:
-    facts: dict[str, Any] = compact(agent, _AGENT)
+    facts: dict[str, Any] = drop_empty(agent, _AGENT)
     return {**facts, "setup": agent.setup.output[-500:] if agent.setup else ""}
 
 
 def _failure(failed: FailedSpawn) -> dict[str, Any]:
     error = failed.error
-    tries = [command_line(decode(remedy, Remedy)) for remedy in error.get("remedies", ())]
+    tries = [build_command_line(decode(remedy, Remedy)) for remedy in error.get("remedies", ())]
     return {"slug": failed.slug, "code": error["code"], "message": error["message"], "try": tries}
 
 

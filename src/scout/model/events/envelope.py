@@ -88,7 +88,7 @@ class Event(Record, tag_field="type"):
     metadata: Metadata = Metadata()
 
 
-def record_of(event: Event) -> Any:
+def get_record(event: Event) -> Any:
     """Return the record after the event, or the payload itself if the event changes no record."""
     return getattr(event.payload, "record", event.payload)
 
@@ -113,10 +113,10 @@ _FIELDS = (
 )
 
 
-def concerns(event: Event) -> frozenset[str]:
+def list_concerned(event: Event) -> frozenset[str]:
     """Return the ids of every agent, conversation and record that an event is about."""
     found = {event.source.id, event.target.id, *event.metadata.target_agents}
-    record = record_of(event)
+    record = get_record(event)
     for name in _FIELDS:
         value = getattr(record, name, None)
         if isinstance(value, str):
@@ -124,6 +124,6 @@ def concerns(event: Event) -> frozenset[str]:
     return frozenset(found)
 
 
-def concerned_agents(event: Event) -> list[str]:
+def list_concerned_agents(event: Event) -> list[str]:
     """Return the agent ids among them, sorted."""
-    return sorted(ident for ident in concerns(event) if ident.startswith("agt_"))
+    return sorted(ident for ident in list_concerned(event) if ident.startswith("agt_"))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Union
 from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
-from scout.base.registry import classes_in
+from scout.base.registry import list_classes
 from scout.model.events import asks, directory, presence, reservations, talk
 from scout.model.events.envelope import Event
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
-ALL: tuple[type[Event], ...] = classes_in(
+ALL: tuple[type[Event], ...] = list_classes(
     (talk, asks, presence, directory, reservations),
     Event,
     lambda event: event.__struct_config__.tag != event.__name__,  # a base class has no wire name
@@ -26,7 +26,7 @@ else:
 
 
 @functools.cache
-def event_type(event: type[Event]) -> str:
+def get_event_type(event: type[Event]) -> str:
     """Return the wire name of an event class."""
     return str(event.__struct_config__.tag)
 
@@ -35,7 +35,7 @@ def event_type(event: type[Event]) -> str:
 UPCASTS: Mapping[tuple[str, int], Upcast] = {}
 
 
-_BY_TYPE = {event_type(event): event for event in ALL}
+_BY_TYPE = {get_event_type(event): event for event in ALL}
 
 
 class _Header(Record):

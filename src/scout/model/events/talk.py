@@ -38,7 +38,7 @@ class MessageRedacted(Event, tag="collab.message.redacted"):
     payload: Changed[Message]
 
 
-def posted(message: Message) -> Posted:
+def build_post(message: Message) -> Posted:
     """Return the payload that stores this message."""
     return Posted(
         message_id=message.id,
@@ -54,7 +54,7 @@ def posted(message: Message) -> Posted:
     )
 
 
-def message_of(event: MessagePosted) -> Message:
+def read_message(event: MessagePosted) -> Message:
     """Return the message that an event stores."""
     said, beside = event.payload, event.metadata
     return Message(

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from scout.base.ids import prefix_of
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.ids import parse_prefix
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
@@ -58,7 +58,7 @@ def check_binding(binding: Binding) -> Binding:
     """Return the binding; refuse one without exactly one target, or with a provider's id for a harness."""
     if (binding.conversation_id is None) == (binding.agent_id is None):
         raise Refused(BadRequest(problem="a binding leads to either a conversation or an agent"))
-    if binding.surface is Surface.HARNESS and prefix_of(binding.external_id) != "ses":
+    if binding.surface is Surface.HARNESS and parse_prefix(binding.external_id) != "ses":
         problem = "a harness thread is bound by its session's id; the provider's own stays in the session"
         raise Refused(BadRequest(problem=problem, field="externalId"))
     return binding
@@ -68,4 +68,4 @@ def move_binding(
     binding: Binding, move: BindingMove, now: Time, *, seen: int | None = None, reason: str = ""
 ) -> Binding:
     """Close or reopen the binding."""
-    return moved(BINDING, binding, move, now, seen=seen, reason=reason)
+    return move_record(BINDING, binding, move, now, seen=seen, reason=reason)

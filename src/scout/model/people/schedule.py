@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, moved
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
@@ -88,7 +88,7 @@ def is_due_schedule(schedule: Schedule, now: Time) -> bool:
     return schedule.state is ScheduleState.ACTIVE and due
 
 
-def firing_key(schedule: Schedule) -> str:
+def build_firing_key(schedule: Schedule) -> str:
     """Return the idempotency key of the next run, so that a repeated run fires once."""
     return f"{schedule.id}@{schedule.next_at}"
 
@@ -96,7 +96,7 @@ def firing_key(schedule: Schedule) -> str:
 def fire_schedule(schedule: Schedule, next_at: Time | None, now: Time) -> Schedule:
     """Record one run; the next is at `next_at`."""
     fired = schedule.fired + 1
-    return moved(SCHEDULE, schedule, ScheduleMove.FIRE, now, next_at=next_at, last_at=now, fired=fired)
+    return move_record(SCHEDULE, schedule, ScheduleMove.FIRE, now, next_at=next_at, last_at=now, fired=fired)
 
 
 def reschedule(
@@ -110,7 +110,7 @@ def reschedule(
     next_at: Time | None = None,
 ) -> Schedule:
     """Change the time or the text; None keeps the old value."""
-    after = moved(
+    after = move_record(
         SCHEDULE,
         schedule,
         ScheduleMove.CHANGE,
@@ -126,14 +126,14 @@ def reschedule(
 
 def pause_schedule(schedule: Schedule, now: Time, *, seen: int | None = None) -> Schedule:
     """Pause the schedule until it is resumed."""
-    return moved(SCHEDULE, schedule, ScheduleMove.PAUSE, now, seen=seen, next_at=None)
+    return move_record(SCHEDULE, schedule, ScheduleMove.PAUSE, now, seen=seen, next_at=None)
 
 
 def resume_schedule(schedule: Schedule, next_at: Time, now: Time, *, seen: int | None = None) -> Schedule:
     """Resume the schedule from `next_at`."""
-    return moved(SCHEDULE, schedule, ScheduleMove.RESUME, now, seen=seen, next_at=next_at)
+    return move_record(SCHEDULE, schedule, ScheduleMove.RESUME, now, seen=seen, next_at=next_at)
 
 
 def end_schedule(schedule: Schedule, reason: str, now: Time, *, seen: int | None = None) -> Schedule:
     """End the schedule; there are no more runs."""
-    return moved(SCHEDULE, schedule, ScheduleMove.END, now, seen=seen, next_at=None, reason=reason)
+    return move_record(SCHEDULE, schedule, ScheduleMove.END, now, seen=seen, next_at=None, reason=reason)

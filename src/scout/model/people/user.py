@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable, changed, moved
+from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -82,26 +82,26 @@ class ConnectorTarget(Record):
 def check_user(user: User) -> User:
     """Return the user; refuse a name that cannot start a path."""
     if not is_segment(user.name):
-        problem = f"'{user.name:.60}' cannot be a user id: letters, digits and . _ ~ - and no word of paths"
+        problem = f"'{user.name:.60}' cannot be a user id: letters, digits and . _ ~ - and not a path word"
         raise Refused(BadRequest(problem=problem, field="name"))
     return user
 
 
 def move_user(user: User, move: UserMove, now: Time, *, seen: int | None = None) -> User:
     """Delete or restore the user. The record stays; its keys are freed separately."""
-    return moved(USER, user, move, now, seen=seen)
+    return move_record(USER, user, move, now, seen=seen)
 
 
 def rename_user(user: User, display_name: str | None, now: Time, *, seen: int | None = None) -> User:
     """Change the display name; the user id never changes."""
-    return changed("user", user, now, seen=seen, display_name=display_name)
+    return change_record("user", user, now, seen=seen, display_name=display_name)
 
 
 def free_key(key: ConnectorKey, reason: str, now: Time) -> ConnectorKey:
     """Unlink the external id from this user, so that it can be linked again."""
-    return moved(KEY, key, KeyMove.FREE, now, reason=reason)
+    return move_record(KEY, key, KeyMove.FREE, now, reason=reason)
 
 
-def target_of(key: ConnectorKey) -> ConnectorTarget:
+def get_target(key: ConnectorKey) -> ConnectorTarget:
     """Return the connector and target of a key such as `telegram:123456`."""
     return ConnectorTarget(connector=key.connector, target_id=key.external_id)

@@ -5,13 +5,13 @@ import textwrap
 from typing import TYPE_CHECKING, Union
 
 from scout.base import refusal
-from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy, code_of
-from scout.base.registry import classes_in
+from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy, get_code
+from scout.base.registry import list_classes
 from scout.identity import problem
 from scout.model.problems import request, session, target, tree
 from scout.model.problems.request import NotFound
 
-ALL: tuple[type[Diagnostic], ...] = classes_in(
+ALL: tuple[type[Diagnostic], ...] = list_classes(
     (problem, target, session, tree, request, refusal),
     Diagnostic,
     # A base class has no name on the wire.
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 else:
     AnyDiagnostic = Union[ALL]  # noqa: UP007 (the classes are only known at run time)
 
-_BY_CODE = {code_of(diagnostic): diagnostic for diagnostic in ALL}
+_BY_CODE = {get_code(diagnostic): diagnostic for diagnostic in ALL}
 
 
-def by_code(code: str) -> type[Diagnostic]:
+def find_diagnostic(code: str) -> type[Diagnostic]:
     """The diagnostic with this code, or a refusal with the nearest ones."""
     found = _BY_CODE.get(code)
     if found is None:
@@ -42,5 +42,5 @@ def by_code(code: str) -> type[Diagnostic]:
 
 def explain(code: str) -> str:
     """What `scout explain CODE` prints."""
-    first, _, rest = (by_code(code).__doc__ or "").partition("\n")
+    first, _, rest = (find_diagnostic(code).__doc__ or "").partition("\n")
     return f"{first}\n{textwrap.dedent(rest)}".strip()

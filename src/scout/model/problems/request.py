@@ -5,7 +5,7 @@ from typing import ClassVar
 from scout.base.refusal import Diagnostic, Family
 
 
-def _needed(needs: tuple[str, ...]) -> str:
+def _list_needs(needs: tuple[str, ...]) -> str:
     return f"; required: {' or '.join(needs)}" if needs else ""
 
 
@@ -24,7 +24,7 @@ class Unauthenticated(Diagnostic, tag="unauthenticated"):
 
     @property
     def message(self) -> str:
-        return f"not authenticated: {self.reason}{_needed(self.needs)}"
+        return f"not authenticated: {self.reason}{_list_needs(self.needs)}"
 
 
 class Forbidden(Diagnostic, tag="forbidden"):
@@ -42,7 +42,7 @@ class Forbidden(Diagnostic, tag="forbidden"):
 
     @property
     def message(self) -> str:
-        return f"{self.action} on {self.subject} is not allowed{_needed(self.needs)}"
+        return f"{self.action} on {self.subject} is not allowed{_list_needs(self.needs)}"
 
 
 class NotOwner(Diagnostic, tag="not_owner"):
@@ -61,10 +61,10 @@ class NotOwner(Diagnostic, tag="not_owner"):
 
     @property
     def message(self) -> str:
-        return f"{self.noun} {self.id} belongs to {self.owner_id}{_needed(self.needs)}"
+        return f"{self.noun} {self.id} belongs to {self.owner_id}{_list_needs(self.needs)}"
 
 
-# What is said when the only open record of a noun is meant, and none is open.
+# The message when `only` names the only open record of a noun, and none is open.
 _NONE_OPEN = {
     "allowance": "there is no active allowance",
     "ask": "you have no open ask",
@@ -100,9 +100,9 @@ class NotFound(Diagnostic, tag="not_found"):
     def message(self) -> str:
         near = ", ".join(candidate.address for candidate in self.candidates)
         nearest = f"; nearest: {near}" if near else ""
-        return f"{self._missing()}{nearest}{_needed(self.needs)}"
+        return f"{self._describe_missing()}{nearest}{_list_needs(self.needs)}"
 
-    def _missing(self) -> str:
+    def _describe_missing(self) -> str:
         """Return the missing record in words, also where it was named by a word or by its agent."""
         if self.id == "only":
             return _NONE_OPEN.get(self.noun, f"there is no {self.noun}")
@@ -229,8 +229,8 @@ class StoreDamaged(Diagnostic, tag="store_damaged"):
     def message(self) -> str:
         what = "; ".join(self.problems[:3]) or "it cannot be read"
         return (
-            f"{self.path} is damaged: {what}. {_events(self.readable)} can be read, "
-            f"{_events(self.lost)} known to be lost; nothing was changed or deleted"
+            f"{self.path} is damaged: {what}. {_count_events(self.readable)} can be read, "
+            f"{_count_events(self.lost)} known to be lost; nothing was changed or deleted"
         )
 
 
@@ -252,5 +252,5 @@ class StoreFull(Diagnostic, tag="store_full"):
         return f"no space to write {self.path} ({self.free} bytes free)"
 
 
-def _events(count: int) -> str:
+def _count_events(count: int) -> str:
     return "1 event" if count == 1 else f"{count} events"

@@ -198,7 +198,7 @@ class WakeBudget(Diagnostic, tag="wake_budget"):
 
 
 class Paused(Diagnostic, tag="paused"):
-    """Scout is paused on this machine: no turns start and nobody is woken.
+    """Scout is paused on this machine: no turns start and no agents are woken.
 
     Asks and messages are still accepted and wait. The operator ends the pause with
     `scout resume`; waiting turns then start in order.

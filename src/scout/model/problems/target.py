@@ -6,11 +6,11 @@ from scout.base.refusal import Candidate, Diagnostic, Family
 from scout.base.time import Time
 
 
-def _listed(candidates: tuple[Candidate, ...], word: str) -> str:
+def _list_candidates(candidates: tuple[Candidate, ...], word: str) -> str:
     return f"; {word} {', '.join(candidate.address for candidate in candidates)}" if candidates else ""
 
 
-def _since(moment: Time | None) -> str:
+def _describe_last_seen(moment: Time | None) -> str:
     return f"last seen {moment}" if moment is not None else "never seen"
 
 
@@ -30,7 +30,9 @@ class UnknownTarget(Diagnostic, tag="unknown_target"):
     @property
     def message(self) -> str:
         why = f" ({self.reason})" if self.reason else ""
-        return f"no agent has the address '{self.address}'{why}{_listed(self.candidates, 'nearest:')}"
+        return (
+            f"no agent has the address '{self.address}'{why}{_list_candidates(self.candidates, 'nearest:')}"
+        )
 
 
 class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
@@ -50,7 +52,7 @@ class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
 
     @property
     def message(self) -> str:
-        which = _listed(self.candidates, "choose one:")
+        which = _list_candidates(self.candidates, "choose one:")
         return f"'{self.address}' matches {self.count} {self.noun}s{which}"
 
 
@@ -92,7 +94,7 @@ class AliasBroken(Diagnostic, tag="alias_broken"):
 
     @property
     def message(self) -> str:
-        readings = _listed(self.candidates, "readings:")
+        readings = _list_candidates(self.candidates, "readings:")
         return f"the alias '{self.alias}' is broken: {self.reason}{readings}"
 
 
@@ -167,7 +169,7 @@ class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
     @property
     def message(self) -> str:
         tried = f" after {self.attempts} attempts" if self.attempts else ""
-        return f"node {self.node} is unreachable{tried} ({_since(self.last_seen)})"
+        return f"node {self.node} is unreachable{tried} ({_describe_last_seen(self.last_seen)})"
 
 
 class TargetOffline(Diagnostic, tag="target_offline"):
@@ -189,13 +191,13 @@ class TargetOffline(Diagnostic, tag="target_offline"):
     def message(self) -> str:
         why = f": {self.reason}" if self.reason else ""
         how = "is unreachable" if self.unreachable else "is offline"
-        return f"{self.address} {how} ({_since(self.last_seen)}){why}"
+        return f"{self.address} {how} ({_describe_last_seen(self.last_seen)}){why}"
 
 
 class RetiredTarget(Diagnostic, tag="retired_target"):
     """The name belongs to a retired agent.
 
-    Nothing is delivered to a retired name, and nobody else can take it. Revive
+    Nothing is delivered to a retired name, and no other agent can take it. Revive
     the agent, or address its successor.
     """
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
 from scout.store.database import connect
-from scout.store.disk import Fault, copy_to, fault_of, sync_folder
-from scout.store.migrate import CURRENT, version_of
+from scout.store.disk import Fault, classify_error, copy_to, sync_folder
+from scout.store.migrate import CURRENT, read_version
 
 _HALF, _WHOLE = ".restoring", ".restored"  # a copy in progress; a complete copy not yet in place
 
@@ -21,9 +21,9 @@ def backup(path: Path, target: Path) -> int:
         with contextlib.closing(connect(path, readonly=True)) as source:
             size = copy_to(source, target)
     except FileExistsError:
-        raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
+        raise Refused(BadRequest(problem=f"{target} already exists", field="target")) from None
     except sqlite3.DatabaseError as error:
-        if fault_of(error) is Fault.FULL:
+        if classify_error(error) is Fault.FULL:
             target.unlink(missing_ok=True)
             raise Refused(StoreFull(path=str(target))) from None
         raise _build_refusal(path, target, (str(error),)) from None
@@ -49,7 +49,7 @@ def _build_refusal(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused
         aside = copy.with_name(f"{copy.name}.damaged")
         copy.rename(aside)
         problems = (*problems, f"the copy is damaged too: {aside}")
-    verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+    verify = Remedy(operation="verify", parameters={}, why="see what can be read and what is lost")
     return Refused(StoreDamaged(path=str(path), problems=problems, remedies=(verify,)))
 
 
@@ -76,7 +76,7 @@ def check_file(path: Path) -> None:
         connection = connect(path, readonly=True)
         try:
             verdict = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
-            version = version_of(connection)
+            version = read_version(connection)
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:

@@ -15,9 +15,9 @@ from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import StoreDamaged
 from scout.store.database import connect
 from scout.store.integrity.backup import check_file
-from scout.store.integrity.wal import LogState, read_log, starts_well
-from scout.store.ledger import last_seq
-from scout.store.migrate import CURRENT, version_of
+from scout.store.integrity.wal import LogState, is_readable, read_log
+from scout.store.ledger import read_last_seq
+from scout.store.migrate import CURRENT, read_version
 
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20
@@ -65,12 +65,12 @@ class DamageReport(Record):
             return (f"{self.path} is sound: {self.events} events, schema {self.version}", *self.notes)
         kept = f"{self.events} events can be read, the newest is {self.last_seq}"
         gone = f"{self.lost} events are known to be lost" if self.lost else "no event is known to be lost"
-        broken = (f"not to be read: {', '.join(self.unreadable)}",) if self.unreadable else ()
+        broken = (f"not readable: {', '.join(self.unreadable)}",) if self.unreadable else ()
         untouched = "nothing was changed or deleted"
         return (f"{self.path} is damaged", *self.problems, gone, kept, *broken, *self.notes, untouched)
 
 
-def damaged(path: Path, problem: str = "") -> Refused:
+def build_damage_refusal(path: Path, problem: str = "") -> Refused:
     """Return the refusal of a damaged store: what is wrong, what is lost, and the command to restore it."""
     report = examine(path)
     problems = report.problems or ((problem,) if problem else ())
@@ -89,7 +89,7 @@ def check_start(path: Path) -> None:
     start takes must not grow with the history.
     """
     if not looks_sound(path):
-        raise damaged(path)
+        raise build_damage_refusal(path)
     if not path.is_file() or not 0 < path.stat().st_size <= _QUICK:
         return
     try:
@@ -98,9 +98,9 @@ def check_start(path: Path) -> None:
     except sqlite3.OperationalError:
         return  # opening it reports the other reason
     except sqlite3.DatabaseError as error:
-        raise damaged(path, str(error)) from None
+        raise build_damage_refusal(path, str(error)) from None
     if found != ["ok"]:
-        raise damaged(path, found[0])
+        raise build_damage_refusal(path, found[0])
 
 
 def examine(path: Path) -> DamageReport:
@@ -130,7 +130,7 @@ def looks_sound(path: Path) -> bool:
     A new or empty file is sound. Deeper damage is found by `examine`, or when it is read.
     """
     whole = not path.is_file() or _read_head(path) in {_MAGIC, b""}
-    return whole and starts_well(path.with_name(f"{path.name}-wal"))
+    return whole and is_readable(path.with_name(f"{path.name}-wal"))
 
 
 def _read_head(path: Path) -> bytes:
@@ -140,9 +140,7 @@ def _read_head(path: Path) -> bytes:
 
 def _find_problems(log: LogState | None) -> tuple[str, ...]:
     if log is not None and not log.readable:
-        return (
-            f"its write-ahead log of {log.size} bytes cannot be read: what was not yet folded in is lost",
-        )
+        return (f"its write-ahead log of {log.size} bytes cannot be read: its changes are lost",)
     if log is not None and log.lost_commits > 1:
         return (f"its write-ahead log is damaged: the last {log.lost_commits} commits in it are lost",)
     return ()
@@ -150,7 +148,7 @@ def _find_problems(log: LogState | None) -> tuple[str, ...]:
 
 def _build_notes(log: LogState | None) -> tuple[str, ...]:
     left = log.open + log.lost if log is not None and log.lost_commits <= 1 else 0
-    what = "of a write that was never answered, unless somebody cut the file"
+    what = "from a write that was never confirmed, unless the file was truncated"
     return (f"its write-ahead log ends in {left} pages without a commit: {what}",) if left else ()
 
 
@@ -158,7 +156,7 @@ def _build_notes(log: LogState | None) -> tuple[str, ...]:
 
 
 def _read_contents(store: sqlite3.Connection, report: DamageReport) -> DamageReport:
-    version = version_of(store)
+    version = read_version(store)
     found = tuple(str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})"))
     problems = () if found == ("ok",) else found
     if version > CURRENT:
@@ -168,7 +166,7 @@ def _read_contents(store: sqlite3.Connection, report: DamageReport) -> DamageRep
     )
     names = [str(row[0]) for row in roots]
     readable = tuple(name for name in names if _is_readable(store, name))
-    seqs = _readable_seqs(store) if "events" in names else set[int]()
+    seqs = _find_readable_seqs(store) if "events" in names else set[int]()
     last = max(seqs, default=0)
     return replace(
         report,
@@ -190,7 +188,7 @@ def _is_readable(store: sqlite3.Connection, table: str) -> bool:
     return True
 
 
-def _readable_seqs(store: sqlite3.Connection) -> set[int]:
+def _find_readable_seqs(store: sqlite3.Connection) -> set[int]:
     """Return the readable event numbers, read from both ends."""
     seqs: set[int] = set()
     for order in ("ASC", "DESC"):
@@ -234,7 +232,7 @@ def _find_copies(path: Path) -> Iterator[Copy]:
         with contextlib.suppress(Refused, sqlite3.DatabaseError):
             check_file(file)
             with contextlib.closing(connect(file, readonly=True)) as store:
-                yield Copy(file=str(file), last_seq=last_seq(store), modified=file.stat().st_mtime)
+                yield Copy(file=str(file), last_seq=read_last_seq(store), modified=file.stat().st_mtime)
 
 
 def _build_remedy(copy: Copy, expected: int) -> Remedy:
@@ -246,5 +244,5 @@ def _build_remedy(copy: Copy, expected: int) -> Remedy:
 _ELSEWHERE = Remedy(
     operation="restore",
     parameters={"file": "FILE"},
-    why="no healthy copy lies beside it; if you have one elsewhere, name it; the damaged file stays",
+    why="there is no healthy copy beside it; name one if you have it elsewhere; the damaged file stays",
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from scout.base.record import Record
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
-from scout.policy.wake import differs, in_words
+from scout.policy.wake import compare_decision, describe_decision
 from scout.store.database import connect
 
 _SHOWN = 100
@@ -40,17 +40,17 @@ def review(path: Path) -> Review:
     store = connect(path, readonly=True)
     try:
         store.execute("BEGIN")  # one snapshot of a store that may be in use
-        return _reviewed(_facts(store))
+        return _review_events(_read_events(store))
     finally:
         store.close()
 
 
-def _facts(store: sqlite3.Connection) -> Iterator[Event]:
+def _read_events(store: sqlite3.Connection) -> Iterator[Event]:
     for (data,) in store.execute("SELECT data FROM events ORDER BY seq"):
         yield read_event(data)
 
 
-def _reviewed(facts: Iterator[Event]) -> Review:
+def _review_events(facts: Iterator[Event]) -> Review:
     events = decisions = differing = 0
     shown: list[Otherwise] = []
     for event in facts:
@@ -59,8 +59,10 @@ def _reviewed(facts: Iterator[Event]) -> Review:
         if wake is None:
             continue
         decisions += 1
-        today = differs(wake)
+        today = compare_decision(wake)
         differing += bool(today)
         if today and len(shown) < _SHOWN:
-            shown.append(Otherwise(seq=event.seq, event_id=event.id, stored=in_words(wake), today=today))
+            shown.append(
+                Otherwise(seq=event.seq, event_id=event.id, stored=describe_decision(wake), today=today)
+            )
     return Review(events=events, decisions=decisions, differing=differing, differences=tuple(shown))

@@ -14,7 +14,7 @@ from scout.model.events.event_types import read_event
 from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
-from scout.store.integrity.damage import damaged
+from scout.store.integrity.damage import build_damage_refusal
 from scout.store.ledger import project
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
@@ -26,8 +26,8 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "search": "the words of messages and work; rebuilt from the log",
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
-    "receipts": "what was answered to an idempotency key, for a day",
-    "looks": "when a person last looked, and up to when the sweeper has",
+    "receipts": "responses by idempotency key, kept for a day",
+    "looks": "when a person last looked, and the sweeper's position",
 }
 # Heartbeats and last use: volatile fields, which the model names with each noun.
 VOLATILE_FIELDS = {noun.record: noun.volatile for noun in NOUNS.values() if noun.volatile}
@@ -64,7 +64,7 @@ def verify(path: Path) -> Report:
     try:
         return _verify(path)
     except sqlite3.DatabaseError as error:
-        raise damaged(path, str(error)) from None
+        raise build_damage_refusal(path, str(error)) from None
 
 
 def _verify(path: Path) -> Report:
@@ -125,8 +125,8 @@ def _pair_rows(
     table: Table, store: sqlite3.Connection, copy: sqlite3.Connection
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
     """Yield both versions of every row, by id."""
-    ours, theirs = _rows(table, store), _rows(table, copy)
-    for one, other in _merged(ours, theirs):
+    ours, theirs = _read_rows(table, store), _read_rows(table, copy)
+    for one, other in _merge_rows(ours, theirs):
         present = one or other
         assert present is not None  # a pair has at least one side
         yield present[0], one and one[1], other and other[1]
@@ -135,7 +135,7 @@ def _pair_rows(
 _Row = tuple[str, dict[str, Any]]
 
 
-def _merged(ours: Iterator[_Row], theirs: Iterator[_Row]) -> Iterator[tuple[_Row | None, _Row | None]]:
+def _merge_rows(ours: Iterator[_Row], theirs: Iterator[_Row]) -> Iterator[tuple[_Row | None, _Row | None]]:
     one, other = next(ours, None), next(theirs, None)
     while one is not None or other is not None:
         if other is None or (one is not None and one[0] < other[0]):
@@ -149,7 +149,7 @@ def _merged(ours: Iterator[_Row], theirs: Iterator[_Row]) -> Iterator[tuple[_Row
             one, other = next(ours, None), next(theirs, None)
 
 
-def _rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
+def _read_rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
     volatile = VOLATILE_FIELDS.get(table.record, frozenset())
     left_out = {field.encode_name for field in msgspec.structs.fields(table.record) if field.name in volatile}
     columns = tuple(name for name in table.columns if name not in volatile)

@@ -37,12 +37,12 @@ def read_log(path: Path) -> LogState | None:
         return _read(file, path.stat().st_size)
 
 
-def starts_well(path: Path) -> bool:
+def is_readable(path: Path) -> bool:
     """Whether SQLite would read this log; a missing or empty one counts as well."""
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
-        return _head(file.read(_HEADER)) is not None
+        return _parse_header(file.read(_HEADER)) is not None
 
 
 class _Head(NamedTuple):
@@ -52,17 +52,17 @@ class _Head(NamedTuple):
     total: _Sum
 
 
-def _head(header: bytes) -> _Head | None:
+def _parse_header(header: bytes) -> _Head | None:
     order = _MAGIC.get(int.from_bytes(header[:4], "big"))
     if len(header) < _HEADER or order is None:
         return None
     _, _, page, _, salt, one, two = struct.unpack(">IIII8sII", header)
-    total = _sum(order, (0, 0), header[:24])
+    total = _checksum(order, (0, 0), header[:24])
     return _Head(order, page, salt, total) if total == (one, two) else None
 
 
 def _read(file: BinaryIO, size: int) -> LogState:
-    head = _head(file.read(_HEADER))
+    head = _parse_header(file.read(_HEADER))
     if head is None:
         return LogState(size, readable=False)
     order, page, salt, total = head
@@ -72,7 +72,7 @@ def _read(file: BinaryIO, size: int) -> LogState:
             break  # an earlier round: the log is overwritten from its start
         index += 1
         commit = any(frame[4:8])  # the file size after a commit, else zero
-        total = _sum(order, total, frame[:8] + frame[_FRAME:]) if sound else total
+        total = _checksum(order, total, frame[:8] + frame[_FRAME:]) if sound else total
         sound = sound and len(frame) == _FRAME + page and total == struct.unpack(">II", frame[16:24])
         if not sound:
             state = state._replace(lost=state.lost + 1, lost_commits=state.lost_commits + commit)
@@ -83,7 +83,7 @@ def _read(file: BinaryIO, size: int) -> LogState:
     return state
 
 
-def _sum(order: str, start: _Sum, data: bytes) -> _Sum:
+def _checksum(order: str, start: _Sum, data: bytes) -> _Sum:
     one, two = start
     for first, second in struct.iter_unpack(f"{order}II", data[: len(data) // 8 * 8]):
         one = (one + first + two) & 0xFFFFFFFF
