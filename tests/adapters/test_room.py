@@ -27,6 +27,7 @@ KNOWN = {
     "scout.policy.disk",
     "scout.ports",
     "scout.ports.folders",
+    "scout.settings.environment",
     "scout.settings.folder",
 }
 

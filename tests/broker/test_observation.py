@@ -173,7 +173,7 @@ def test_what_harnesses_show_is_offered_and_never_made_an_agent(tmp_path: Path, 
         assert (await rig.operator(ShowTopology(live=True))).items == ()
         assert (await last(rig), rows(rig.home)) == (seen, stored)
         told = await expect_refusal(rig.operator(ShowTopology(harness="cobol")))
-        assert (told.code, told.field) == ("bad_request", "harness")
+        assert told.code == "harness_unavailable"
         agent = await rig.agent("other")
         assert (await agent.call(ShowTopology())).items
 

@@ -329,6 +329,7 @@ class TurnRunner:
         task = asyncio.get_running_loop().create_task(done())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        task.add_done_callback(lambda _: work.close())  # it never began if the task was cancelled before that
         return task
 
 
