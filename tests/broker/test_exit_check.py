@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from scout.adapters.command import Command
 from scout.broker.local import LocalScout
 from scout.model.token import TokenKind
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import ExitCheck
+from scout.ports import Harness
 from scout.protocol.access import CreateToken
 from scout.protocol.asks import MakeAsk
 from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, ReportHook
@@ -112,6 +115,16 @@ async def test_an_open_question_is_owed_until_it_is_answered(rig: Rig) -> None:
 _NOTE = 'cat > "$WORK/new-$$"; mv "$WORK/new-$$" "$WORK/prompt-$$"; '
 
 
+class Talker(Command):
+    """A harness whose program is told who it is, as a model is."""
+
+    capabilities = replace(Command.capabilities, plain_body=False)
+
+
+def talkers(home: Path) -> dict[str, Harness]:
+    return {"command": Talker(home / "sessions")}
+
+
 def _program(rig: Rig) -> tuple[str, ...]:
     """A program that writes each prompt into a file and answers."""
     return write_program(rig.home, "noting", _NOTE + "echo done")
@@ -141,18 +154,34 @@ async def settled(rig: Rig) -> None:
     await wait_until(quiet)
 
 
+def test_one_more_turn_says_what_is_owed(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        await rig.register("bow", command=_program(rig))
+        item = await rig.operator(CreateWork(title="Fix the parser", owner_id="@bow"))
+        found = await heard(rig, 2)
+        assert f"scout work submit {item.id} TEXT" in found[1]
+        await settled(rig)
+        # Another turn of the session brings no further reminder.
+        asked = await rig.operator(MakeAsk(to="@bow", body="hello", wait=20))
+        assert asked.output == "done"
+        await settled(rig)
+        assert len(await heard(rig, 3)) == 3
+
+    run_scene(scene, tmp_path, harnesses=talkers(tmp_path))
+
+
 @as_test
-async def test_one_more_turn_says_what_is_owed(rig: Rig) -> None:
+async def test_a_program_that_reads_only_the_message_is_not_run_again(rig: Rig) -> None:
     await rig.register("bow", command=_program(rig))
-    item = await rig.operator(CreateWork(title="Fix the parser", owner_id="@bow"))
-    found = await heard(rig, 2)
-    assert f"scout work submit {item.id} TEXT" in found[1]
+    await rig.operator(CreateWork(title="Fix the parser", owner_id="@bow"))
+    await heard(rig, 1)
     await settled(rig)
-    # Another turn of the session brings no further reminder.
-    asked = await rig.operator(MakeAsk(to="@bow", body="hello", wait=20))
-    assert asked.output == "done"
+    assert (await rig.operator(MakeAsk(to="@bow", body="hello", wait=20))).output == "done"
     await settled(rig)
-    assert len(await heard(rig, 3)) == 3
+    assert [text for text in await heard(rig, 2) if "you still owe" in text] == []
+    assert [one.rule for one in (await rig.operator(ListDeliveries(target="@bow"))).items].count(
+        "exit_check"
+    ) == 0
 
 
 def test_a_nudge_waits_in_the_inbox(tmp_path: Path) -> None:
@@ -171,7 +200,7 @@ def test_a_nudge_waits_in_the_inbox(tmp_path: Path) -> None:
         found = await heard(rig, 2)
         assert item.id in found[-1]
 
-    run_with("nudge", tmp_path, scene)
+    run_scene(scene, tmp_path, exit_check="nudge", harnesses=talkers(tmp_path))
 
 
 @pytest.mark.slow
@@ -194,4 +223,5 @@ def test_uncommitted_files_of_a_spawned_agent_are_owed(tmp_path: Path, commits: 
         assert again.output == "done"
         assert len(await heard(rig, turns + 1)) == turns + 1
 
-    run_scene(scene, tmp_path, trees=tree_ports(tmp_path, KEY), roots=(str(tmp_path),))
+    ports = tree_ports(tmp_path, KEY)
+    run_scene(scene, tmp_path, trees=ports, roots=(str(tmp_path),), harnesses=talkers(tmp_path))

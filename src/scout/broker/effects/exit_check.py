@@ -109,9 +109,14 @@ def _ask(tx: Transaction, flight: Flight) -> OwedAsk:
 
 
 def tell_after_turn(tx: Transaction, session_id: str, files: UncommittedFiles) -> Delivery | None:
-    """Tell an agent that Scout runs what it owes after its last turn: in one more turn, or in its inbox."""
+    """Tell an agent that Scout runs what it owes after its last turn: in one more turn, or in its inbox.
+
+    A program that reads each message as its input is not told: another turn would run the program again.
+    """
     session = tx.get(Session, session_id)
-    if session is None or session.state in SESSION.settled or _has_more_turns(tx, session.agent_id):
+    if session is None or tx.services.harnesses[session.harness].capabilities.plain_body:
+        return None
+    if session.state in SESSION.settled or _has_more_turns(tx, session.agent_id):
         return None
     decision = check_exit(tx, session, files)
     if not decision.text:
