@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._unknown()
             return
         body = json.loads(gzip.decompress(raw) if self.headers.get("Content-Encoding") == "gzip" else raw)
-        heard = dialect.heard(body)
+        heard = dialect.read_request(body)
         answer = self._model.answer(heard)
         headers = {name.lower(): value for name, value in self.headers.items()}
         self._model.log.append(Exchange(path, headers, body, heard, answer))
