@@ -273,9 +273,7 @@ def test_a_hundred_runs_at_once(loop: str, tmp_path: Path) -> None:
 BROKER = """
 import asyncio, sys
 from pathlib import Path
-from typing import Any
 from scout.adapters.command import Command
-from scout.protocol.operations import command_line
 from scout.ports import Prompt, SessionSpec
 
 async def main():
