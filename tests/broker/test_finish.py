@@ -401,11 +401,11 @@ def test_merges_into_one_branch_come_in_the_order_of_arrival(tmp_path: Path) -> 
     async def scene(rig: Rig, root: Path) -> None:
         slugs = ("e", "b", "d", "a", "c")
         children = [await grown(rig, root, slug) for slug in slugs]
-        waiting = [asyncio.ensure_future(finish(rig, one.address, merge=True)) for one in children]
-        running = await finish(rig, children[0].address, merge=True, wait=0)
-        assert running.state is FinishState.RUNNING
+        for one in children:
+            assert (await finish(rig, one.address, merge=True, wait=0)).state is FinishState.RUNNING
+        waiting = [asyncio.ensure_future(finish(rig, one.address, merge=True)) for one in reversed(children)]
         gate.touch()
-        done = await asyncio.gather(*waiting)
+        done = [*reversed(await asyncio.gather(*waiting))]
         assert {one.state for one in done} == {FinishState.FINISHED}
         merged = git(root, "log", "--first-parent", "--reverse", "--merges", "--format=%H").split()
         assert merged == [one.merged for one in done]

@@ -227,7 +227,7 @@ def test_what_was_uncertain_twice_is_not_tried_a_third_time(tmp_path: Path) -> N
     async def second(rig: Rig) -> None:
         view = await poll_until_finished(rig, read_flight(tmp_path))
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "wake_failed")
-        assert "twice uncertain" in view.reason
+        assert "uncertain twice" in view.reason
         assert read_flight(tmp_path) in (await inbox_bodies(rig))[-1]
 
     restart_broker(tmp_path, second)

@@ -141,4 +141,4 @@ def test_the_doctor_names_a_sink_that_cannot_work(fresh: Shell, tmp_path: Path) 
     }
     told = fresh.type("doctor", **environ).stdout
     assert "neither notify-send nor osascript" in told
-    assert "example.org is told in clear text" in told
+    assert "example.org gets notices without encryption" in told

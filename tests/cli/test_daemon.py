@@ -133,7 +133,7 @@ def test_verify_backup_and_restore(fresh: Shell) -> None:
     assert fresh.data("verify")["clean"] is True
     copy = fresh.folder / "copy.db"
     assert fresh.data("backup", str(copy))["bytes"] == copy.stat().st_size
-    assert "already there" in fresh.type("backup", str(copy)).stderr
+    assert "already exists" in fresh.type("backup", str(copy)).stderr
     fresh.say("send", "@arc", "gone afterwards")
     refused = fresh.type("restore", str(copy))
     assert (refused.returncode, refused.stderr.splitlines()[-1]) == (7, "try: scout down")

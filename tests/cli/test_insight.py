@@ -142,7 +142,7 @@ def test_an_ask_is_explained_briefed_and_accounted_for(shell: Shell) -> None:
     own = {"SCOUT_TOKEN": shell.data("token", "create", "--agent", "@weigher")["secret"]}
     brief = shell.say("brief", **own)
     assert brief.startswith("You are @weigher (")
-    assert "nothing is owed" in brief
+    assert "you owe nothing" in brief
     assert len(brief.splitlines()) <= 25
     report = shell.data("usage", "--agent", "@weigher", "--days", "2")
     assert report["totals"]["protocol_overhead"]["counters"] == {"dispatchAttempts": 1}

@@ -66,7 +66,7 @@ def test_a_command_that_answers_passes_and_one_that_breaks_does_not(shell: Shell
     bad = shell.type("runtimes", "--check", "command", "--command", "false", within=120)
     assert bad.returncode == 1
     (failed,) = [line for line in bad.stdout.splitlines() if line.startswith("failed")]
-    assert "receives an ask and gives a flight result: the flight has failed" in failed
+    assert "receives an ask and gives a flight result: the flight is failed" in failed
     assert "exit 1" in failed
     assert "not tried      receives a message: its first ask has no result" in bad.stdout
     assert "try: scout runtimes --check command" in bad.stderr

@@ -118,7 +118,7 @@ def test_an_agent_is_woken_interrupted_and_its_session_stopped(fresh: Shell) -> 
     assert (refused.returncode, "try: scout session start --agent" in refused.stderr) == (7, True)
     assert fresh.say("runtimes").splitlines()[0].split() == ["HARNESS", "READY", "VERSION", "CAN", "LACKS"]
     refused = fresh.type("open", "@slow")
-    assert (refused.returncode, "this is none" in refused.stderr) == (2, True)
+    assert (refused.returncode, "needs a terminal" in refused.stderr) == (2, True)
 
 
 def test_the_same_over_http(fresh: Shell) -> None:
@@ -144,14 +144,14 @@ import asyncio, sys
 from pathlib import Path
 from scout.daemon import serve
 from tests.broker.kept import Kept
-made = serve._broker
+made = serve._build_broker
 def broker(settings, *more):
     found = made(settings, *more)
     kept = Kept(Path(settings.home) / "kept")
     kept.words = ("sh", "-c", "trap 'exit 0' INT; echo it is $KEPT; while :; do sleep 0.05; done")
     found.services.harnesses = {**found.services.harnesses, "acp": kept}
     return found
-serve._broker = broker
+serve._build_broker = broker
 from scout.daemon.__main__ import main
 main()
 """

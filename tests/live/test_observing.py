@@ -59,7 +59,7 @@ def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_p
         for name, one in live.items():
             assert (one["pid"], one["cwd"]) == (runs[name].process.pid, str(tmp_path / name / "work"))
             assert one["attach"]["parameters"]["session"] == one["nativeId"]
-            entry = FILES[name].live_session(homes[name], one["nativeId"])
+            entry = FILES[name].find_live_session(homes[name], one["nativeId"])
             assert entry is not None
             assert entry.process.pid == one["pid"]
         for run in started:
@@ -70,7 +70,7 @@ def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_p
             assert over[name]["nativeId"] == live[name]["nativeId"]
             assert not over[name].get("live")
             told = read_tail(
-                files.transcript_of(homes[name], over[name]["nativeId"]), 0, 50, files.read_entry
+                files.find_transcript(homes[name], over[name]["nativeId"]), 0, 50, files.read_entry
             )
             assert [(line.who, line.text) for line in told.lines] == [
                 ("user", PROMPT),

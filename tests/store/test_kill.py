@@ -21,13 +21,13 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from scout.store.database import Database
-from tests.store.facts import said
+from tests.store.facts import post_message
 
 async def main():
     database = Database(Path(sys.argv[1]))
     async def sender(name):
         for index in range(100_000):
-            print(await database.write(said(f"{sys.argv[2]}.{name}.{index}")), flush=True)
+            print(await database.write(post_message(f"{sys.argv[2]}.{name}.{index}")), flush=True)
     await asyncio.gather(*(sender(name) for name in range(4)))
 
 asyncio.run(main())

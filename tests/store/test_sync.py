@@ -18,11 +18,11 @@ PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
 from scout.store.database import Database
-from tests.store.facts import said
+from tests.store.facts import post_message
 
 async def one(database, name):
     os.write(1, f"ask {name}\\n".encode())
-    await database.write(said(name))
+    await database.write(post_message(name))
     os.write(1, f"ack {name}\\n".encode())
 
 async def main():

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -245,7 +246,7 @@ def test_a_reservation_ends_with_its_time_its_session_its_flight_and_its_agent()
         assert ended()["session"].startswith("released: its session ended")
 
         # A flight of a program that runs once: released when the flight ends.
-        line = f"{sys.executable} -m scout reserve add b --why flight"
+        line = f"{shlex.quote(sys.executable)} -m scout reserve add b --why flight"
         an_agent(shell, "once", desk, line)
         shell.say("ask", "@once", "go")
         assert ended()["flight"].startswith("released: flight flt_")

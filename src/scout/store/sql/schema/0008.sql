@@ -17,3 +17,5 @@ CREATE INDEX reservations_of_flight ON reservations (flight_id) WHERE state = 'a
 CREATE INDEX reservations_expiring ON reservations (expires_at) WHERE state = 'active';
 -- Flights by their end, newest first: those that overlapped another one.
 CREATE INDEX flights_finished ON flights (finished_at) WHERE finished_at IS NOT NULL;
+-- Agents that were spawned with a branch, by their work tree: a person who works there is the agent.
+CREATE INDEX agents_by_work_tree ON agents (working_dir) WHERE kind = 'sub' AND birth_branch IS NOT NULL;
