@@ -76,7 +76,7 @@ class GetReservation(Request[ReservationView]):
 
 
 class ReleaseReservation(Write[ReservationView]):
-    """Release reserved files before the time is over."""
+    """Release reserved files before they expire."""
 
     operation: ClassVar[str] = "reserve.release"
     route: ClassVar[str] = "POST /v1/reservations/{reservationId}/release"

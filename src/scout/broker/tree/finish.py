@@ -191,7 +191,7 @@ async def _check(call: FinishCall, subject: FinishSubject, preview: MergePreview
     body = (
         f"Your branch {preview.commit[:12]} merged into {preview.into} fails `{command}`:\n\n{result.output}"
     )
-    mend = {"to": subject.address, "body": body}
+    repair = {"to": subject.address, "body": body}
     keep = {"address": subject.address, "merge": False, "keep": True}
     raise Refused(
         CheckFailed(
@@ -201,7 +201,7 @@ async def _check(call: FinishCall, subject: FinishSubject, preview: MergePreview
             output=result.output,
             timed_out=result.timed_out,
             remedies=(
-                Remedy(operation="ask", parameters=mend, why="let it repair this"),
+                Remedy(operation="ask", parameters=repair, why="let it repair this"),
                 Remedy(operation="finish", parameters=keep, why="its work tree and branch stay"),
             ),
         )

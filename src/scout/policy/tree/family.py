@@ -34,7 +34,7 @@ _FACTS: Mapping[FlightState, ChildFact] = {
 }
 # Facts after which the child itself makes no move, so that somebody else has to.
 _STUCK = frozenset({ChildFact.FAILED, ChildFact.WAITING, ChildFact.DIED})
-# A wait of these kinds is announced to the owner of the next move by a message of its own.
+# A wait of these kinds is announced to the owner of the next move by a separate message.
 _ANNOUNCED = frozenset({WaitingKind.ACTOR, WaitingKind.QUESTION})
 
 

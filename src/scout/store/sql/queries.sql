@@ -430,13 +430,13 @@ SELECT data FROM aliases WHERE session_id = :session AND until_session_ends = 1 
 -- cards_by: the cards that somebody made, newest first
 SELECT data FROM cards WHERE created_by = :maker AND id < :before ORDER BY id DESC LIMIT :limit;
 
--- cards_expiring: cards whose time is over
+-- cards_expiring: cards that have expired
 SELECT data FROM cards WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
--- tokens_expiring: credentials whose time is over
+-- tokens_expiring: credentials that have expired
 SELECT data FROM tokens WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
--- grants_expiring: grants whose time is over
+-- grants_expiring: grants that have expired
 SELECT data FROM grants WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
 -- reservations_all: all reservations, newest first
@@ -457,7 +457,7 @@ SELECT data FROM reservations WHERE session_id = :session AND state = 'active' L
 -- reservations_of_flight: the active ones that end with a flight
 SELECT data FROM reservations WHERE flight_id = :flight AND state = 'active' LIMIT :limit;
 
--- reservations_expiring: reservations whose time is over
+-- reservations_expiring: reservations that have expired
 SELECT data FROM reservations WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
 -- flights_finished_since: flights that ended at or after a time, newest first
