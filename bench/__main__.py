@@ -9,6 +9,7 @@ from pathlib import Path
 from bench import (
     agent_tree,
     called,
+    chats,
     decisions,
     edits,
     names,
@@ -33,6 +34,7 @@ _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "woken": woken.figures,
     "typed": typed.figures,
     "reserve": edits.figures,
+    "chats": chats.figures,
     "spawn": spawn.figures,
     "worktrees": worktrees.figures,
 }

@@ -14,6 +14,7 @@ from scout.adapters.echo import Echo
 from scout.base.time import Time
 from scout.broker.broker import Broker
 from scout.daemon.clock import SystemClock, SystemIds
+from scout.daemon.time_zones import SystemZones
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import IdentityFile, TreePorts
@@ -24,7 +25,7 @@ from scout.protocol.tree_view import ReconcileTree, ScanTree, ShowTree
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.tree.place import Disk
-from scout.tree.tree_ports import tree_ports
+from scout.tree.tree_ports import build_tree_ports
 
 AGENTS = 1000
 SECRET = "sct_bench"
@@ -36,7 +37,7 @@ def figures(scale: float) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder:
         home, root = Path(folder, "home"), Path(folder, "work", "hudson")
         home.mkdir()
-        trees = tree_ports(home, b"k" * 32)
+        trees = build_tree_ports(home, b"k" * 32)
         _plant(root, trees, count)
         yield from asyncio.run(_measure(home, root, trees, count))
 
@@ -110,6 +111,7 @@ def _open(home: Path, root: Path, trees: TreePorts) -> tuple[Broker, Database]:
         ids=SystemIds(),
         places=Disk(home=str(home), temporary=()),
         blobs=FolderBlobs(home / "blobs", 1),
+        zones=SystemZones(),
         harnesses={"echo": Echo()},
         version="0",
         trees=trees,

@@ -13,6 +13,7 @@ from scout.broker.broker import Broker
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sweeper
 from scout.daemon.clock import SystemIds
+from scout.daemon.time_zones import SystemZones
 from scout.model.events.talk import WorkItemCreated
 from scout.model.work_item import create_work
 from scout.policy.limits import Rules, Sweeps
@@ -82,6 +83,7 @@ class _Store:
             ids=SystemIds(),
             places=Disk(home=str(home), temporary=()),
             blobs=FolderBlobs(home / "blobs", 1),
+            zones=SystemZones(),
             harnesses={},
             version="0",
         )

@@ -17,7 +17,9 @@ import scout
 
 _SOURCE = str(Path(scout.__file__).parent) + "/"
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_CREATED = dis.opmap["RETURN_GENERATOR"]  # where a coroutine or a generator stands before its first step
+_RESUME = dis.opmap[
+    "RESUME"
+]  # its argument is 0 where a function starts, and not 0 after a yield or an await
 
 
 class Trace:
@@ -36,7 +38,7 @@ class Trace:
         code = frame.f_code
         if not code.co_filename.startswith(_SOURCE) or not code.co_flags & inspect.CO_OPTIMIZED:
             return
-        if code.co_flags & _RESUMABLE and code.co_code[frame.f_lasti] != _CREATED:
+        if code.co_flags & _RESUMABLE and _is_resumed(frame):
             return
         file = code.co_filename.removeprefix(_SOURCE)
         self._calls.append((threading.get_ident(), file, code.co_qualname))
@@ -47,6 +49,12 @@ class Trace:
         new.write_text(json.dumps(self._calls))
         new.replace(file)
         self._calls = []
+
+
+def _is_resumed(frame: FrameType) -> bool:
+    """Whether a coroutine or a generator continues after a yield or an await."""
+    step, argument = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
+    return step == _RESUME and argument & 3 != 0
 
 
 def main() -> None:

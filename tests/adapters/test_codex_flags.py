@@ -8,6 +8,7 @@ import pytest
 from scout.adapters.codex import flags
 from scout.model.agent import PermissionProfile
 from scout.ports import McpAccess, SessionSpec
+from tests.tree.repositories import git, repository
 
 DOOR = McpAccess(url="http://127.0.0.1:1/mcp", token="secret")
 
@@ -123,6 +124,7 @@ def test_scout_is_an_mcp_server_of_the_thread_without_its_token() -> None:
         "url": DOOR.url,
         "bearer_token_env_var": "SCOUT_TOKEN",
         "default_tools_approval_mode": "approve",
+        "startup_timeout_sec": 60,
         "required": True,
     }
     assert "secret" not in str(made)
@@ -137,3 +139,74 @@ def test_what_setup_wrote_is_off_in_a_thread_of_scout(tmp_path: Path) -> None:
     named = {key: value for key, value in made["config"].items() if key.startswith("mcp_servers")}
     assert named.pop("mcp_servers.scout_run")["url"] == DOOR.url
     assert named == {"mcp_servers.scout.enabled": False}
+
+
+# -- commits in a linked work tree -----------------------------------------------------------------------
+
+
+def linked_tree(tmp_path: Path) -> tuple[Path, Path]:
+    """A repository and a work tree that is linked to it."""
+    root = repository(tmp_path.resolve() / "arc")
+    tree = root / ".scout" / "worktrees" / "api"
+    git(root, "worktree", "add", "-q", "-b", "main.api", str(tree))
+    return root, tree
+
+
+def thread_in(root: Path | None, tree: Path, home: Path, **fields: Any) -> dict[str, Any]:
+    given = spec(repository=str(root) if root else None, **fields)
+    return flags.build_thread(given, tree, {"CODEX_HOME": str(home)})
+
+
+def test_a_spawned_agent_may_write_what_a_commit_writes(tmp_path: Path) -> None:
+    root, tree = linked_tree(tmp_path)
+    made = thread_in(root, tree, tmp_path)
+    common, own = root / ".git", root / ".git" / "worktrees" / "api"
+    assert "sandbox" not in made
+    assert made["config"]["default_permissions"] == "scout_run"
+    assert made["config"]["permissions.scout_run"] == {
+        "extends": ":workspace",
+        "network": {"enabled": False},
+        "filesystem": {
+            **{str(common / name): "write" for name in ("objects", "refs/heads", "logs/refs/heads")},
+            str(own): "write",
+            **{str(own / name): "read" for name in ("commondir", "gitdir", "config.worktree", "modules")},
+        },
+    }
+
+
+def test_the_users_settings_of_the_sandbox_hold_there_too(tmp_path: Path) -> None:
+    root, tree = linked_tree(tmp_path)
+    (tmp_path / "config.toml").write_text(
+        "[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ['/cache']\n"
+        "exclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
+    )
+    made = thread_in(root, tree, tmp_path)["config"]["permissions.scout_run"]
+    assert made["network"] == {"enabled": True}
+    files = {name: made["filesystem"][name] for name in ("/cache", ":slash_tmp", ":tmpdir")}
+    assert files == {"/cache": "write", ":slash_tmp": "read", ":tmpdir": "read"}
+
+
+@pytest.mark.parametrize("profile", [one for one in PermissionProfile if one != "workspace_write"])
+def test_other_profiles_are_as_they_were(tmp_path: Path, profile: PermissionProfile) -> None:
+    root, tree = linked_tree(tmp_path)
+    made = thread_in(root, tree, tmp_path, permission=profile)
+    assert made["sandbox"] == flags.map_profile(profile).sandbox
+    assert "default_permissions" not in made["config"]
+
+
+def test_only_a_work_tree_that_git_itself_names_gets_more(tmp_path: Path) -> None:
+    root, tree = linked_tree(tmp_path)
+    assert thread_in(None, tree, tmp_path)["sandbox"] == "workspace-write"
+    assert thread_in(root, root, tmp_path)["sandbox"] == "workspace-write"
+    # A work tree that names another git folder does not get it.
+    other = repository(tmp_path.resolve() / "other")
+    (tree / ".git").write_text(f"gitdir: {other}/.git\n")
+    granted = thread_in(root, tree, tmp_path)["config"]["permissions.scout_run"]["filesystem"]
+    assert not [name for name in granted if str(other) in name]
+    # Nor does a link in place of a folder.
+    (root / ".git" / "objects").rename(tmp_path / "objects")
+    (root / ".git" / "objects").symlink_to(tmp_path / "objects")
+    granted = thread_in(root, tree, tmp_path)["config"]["permissions.scout_run"]["filesystem"]
+    assert not [name for name in granted if name.endswith("objects")]
+    (root / ".git" / "worktrees" / "api" / "gitdir").write_text("")
+    assert thread_in(root, tree, tmp_path)["sandbox"] == "workspace-write"

@@ -13,6 +13,7 @@ from scout.adapters.persistent.pipe import Pipe, PipeEntry, PipeLimits, clear_la
 from scout.adapters.persistent.rpc import Rpc, RpcError
 from scout.adapters.process.process_table import list_processes
 from scout.adapters.process.run import Launch
+from scout.adapters.process.run_folders import RunFolders
 from scout.settings.environment import build_environment
 from tests.adapters.turns import list_left_over, run_on, until
 
@@ -63,6 +64,22 @@ def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path:
         assert heard == [b"said two", b"said three", b"said four"]
         assert later.end_reason == "enough"
         assert later.find_position("five") is None
+
+    run_on(loop, main())
+    assert list_left_over(tmp_path) == []
+
+
+def test_a_kept_program_is_listed_while_it_runs(loop: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        runs = RunFolders(tmp_path)
+        assert runs.list_kept() == ()
+        pipe = await begin_pipe(tmp_path)
+        other = Pipe(tmp_path / "ses2" / "pane")  # a pane has the layout of a run
+        assert await other.begin(launch(tmp_path, *ECHO), LIMITS)
+        assert runs.list_kept() == ("ses",)
+        for one in (pipe, other):
+            await one.stop("enough", LIMITS)
+        assert runs.list_kept() == ()
 
     run_on(loop, main())
     assert list_left_over(tmp_path) == []

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.codec import allowed_words, build_schema, decode, encode, encode_for_store, render, to_plain
+from scout.base.codec import (
+    build_schema,
+    decode,
+    encode,
+    encode_for_store,
+    list_allowed_words,
+    render,
+    to_plain,
+)
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.base.time import Time
@@ -150,5 +158,5 @@ def test_a_wrong_word_is_refused_with_those_allowed(
 
 
 def test_the_words_that_a_type_allows() -> None:
-    assert allowed_words(Colour) == ("red", "blue")
-    assert allowed_words(Paint, "nothing.colour") == allowed_words(str) == ()
+    assert list_allowed_words(Colour) == ("red", "blue")
+    assert list_allowed_words(Paint, "nothing.colour") == list_allowed_words(str) == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from scout.base.gitignore import literal_path, matches, parse_pattern
+from scout.base.gitignore import get_literal_path, matches, parse_pattern
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_names_nothing_is_no_pattern() -> None:
     ],
 )
 def test_a_pattern_without_wildcards_is_a_path(text: str, path: str | None) -> None:
-    assert literal_path(text) == path
+    assert get_literal_path(text) == path
 
 
 NAMES = st.text("ab.-", min_size=1, max_size=4).filter(lambda name: set(name) != {"."})

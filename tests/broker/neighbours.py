@@ -3,6 +3,7 @@
 from typing import Any
 
 from scout.broker.local import LocalScout
+from scout.broker.routing import users
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, create_agent
@@ -16,6 +17,7 @@ async def stranger(rig: Rig, name: str = "zed", user: str = "bob") -> Agent:
     """An agent of another user, with a handle."""
 
     def enter(tx: Transaction) -> Agent:
+        users.ensure_user(tx, user)
         path = AgentPath.parse(f"/{user}/agent/{name}")
         agent = create_agent(tx.mint("agt"), path, tx.now, node="mini", by=tx.sender, definition_id=name)
         return tx.record(AgentRegistered, agent, move="register")

@@ -59,8 +59,10 @@ class Puppet(BasicHarness):
         self.stopped: list[str] = []
         self.logged_in = True
         self.deaf = False  # whether nothing reaches the program
+        self.late = False  # whether a text reaches it only after its turn
         self._news = asyncio.Condition()
         self._interrupted: set[str] = set()
+        self._ended = asyncio.Event()
 
     async def probe(self) -> Probe:
         return Probe(ready=True, version="1")
@@ -123,7 +125,10 @@ class Puppet(BasicHarness):
                 case _:
                     pass
         yield TurnUsage(prompt_tokens=7, completion_tokens=5, estimated=False)
-        yield Completed(text="\n".join(said) or "done")
+        try:
+            yield Completed(text="\n".join(said) or "done")
+        finally:
+            self._ended.set()
 
     async def _answer(self, session_id: str, request: str) -> HumanAnswer:
         async with self._news:
@@ -141,10 +146,18 @@ class Puppet(BasicHarness):
     async def steer(self, session_id: str, text: str) -> bool:
         if self.deaf:
             return False
+        if self.late:
+            await self.end_turn(session_id, "I wait.")
+            await self._ended.wait()
+            return True
+        await self.end_turn(session_id, text)
+        return True
+
+    async def end_turn(self, session_id: str, text: str) -> None:
+        """Let a turn that waits end with this text."""
         async with self._news:
             self.told.setdefault(session_id, []).append(text)
             self._news.notify_all()
-        return True
 
     async def interrupt(self, session_id: str, delivery_id: str) -> bool:
         async with self._news:

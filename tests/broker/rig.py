@@ -19,11 +19,14 @@ from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.daemon.clock import SystemIds
+from scout.daemon.time_zones import SystemZones
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.envelope import Event, get_record
-from scout.policy.limits import ExitCheck, Limits, Periods, Routing, Rules
+from scout.policy.limits import Chats, ExitCheck, Limits, Periods, Routing, Rules
+from scout.policy.roles import Roles
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import Harness, Router, Sink, Snapshots, TreePorts
+from scout.ports.connector import ConnectorKits
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import RegisterAgent, Registered
 from scout.protocol.asks import FlightView, GetFlight
@@ -100,6 +103,7 @@ async def open_rig(
     limits: Limits = Limits(),
     periods: Periods = Periods(),
     routing: Routing = Routing(),
+    roles: Roles = Roles(),
     exit_check: ExitCheck = "block",
     roots: tuple[str, ...] | None = None,
     harnesses: Mapping[str, Harness] | None = None,
@@ -109,6 +113,8 @@ async def open_rig(
     snapshots: Snapshots | None = None,
     trees: TreePorts | None = None,
     projects: Mapping[str, ProjectRules] | None = None,
+    kits: ConnectorKits | None = None,
+    chats: Chats = Chats(),
     clock: MovedClock | None = None,
     secret: str = SECRET,
     login: str = "ada",
@@ -119,13 +125,16 @@ async def open_rig(
     database = Database(home / "scout.db")
     broker = Broker(
         database,
-        rules=Rules(limits=limits, periods=periods, routing=routing, exit_check=exit_check),
+        rules=Rules(
+            limits=limits, periods=periods, routing=routing, chats=chats, roles=roles, exit_check=exit_check
+        ),
         roots=(str(home),) if roots is None else roots,
         default_harness=None,
         clock=clock,
         ids=SystemIds(),
         places=Disk(home=str(home / "home"), temporary=()),
         blobs=FolderBlobs(home / "blobs", limits.attachment),
+        zones=SystemZones(),
         harnesses=harnesses or {"echo": Echo(), "command": Command(home / "sessions")},
         version="0",
         allow_root=allow_root,
@@ -134,6 +143,7 @@ async def open_rig(
         snapshots=snapshots,
         trees=trees,
         projects=projects,
+        kits=kits,
     )
     try:
         await broker.start(secret, login, host, STATUS)
@@ -168,6 +178,18 @@ def as_test(scene: Callable[[Rig], Awaitable[None]]) -> Callable[[Path], None]:
     return test
 
 
+async def list_ids(scout: LocalScout, kind: Callable[..., Request[Any]], **more: Any) -> list[str]:
+    """The ids that a list shows, read in pages of two."""
+    found: list[str] = []
+    cursor = None
+    while True:
+        page = await scout.call(kind(cursor=cursor, limit=2, **more))
+        found += [one.id for one in page.items]
+        cursor = page.next
+        if cursor is None:
+            return found
+
+
 async def expect_refusal(work: Awaitable[object]) -> Any:
     """The diagnostic of a request that must be refused."""
     with pytest.raises(Refused) as caught:
@@ -179,6 +201,7 @@ async def advance_clock(rig: Rig, seconds: float) -> None:
     """Move the clock forward and do what is due by then."""
     rig.clock.ahead += seconds
     rig.broker.dispatcher.check()
+    rig.broker.connectors.check()
     await housekeeping.tidy(rig.broker)
 
 

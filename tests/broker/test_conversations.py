@@ -85,7 +85,7 @@ async def test_a_channel_is_its_users(rig: Rig) -> None:
         Send(channel=ours.id, body="hello"),
         Send(conversation_id=ours.id, body="hello"),
     ):
-        assert (await expect_refusal(zed.call(wish))).code == "forbidden", wish
+        assert (await expect_refusal(zed.call(wish))).code == "not_found", wish
     await rig.operator(AddGrant(action=Action.ADDRESS, agent=bob.id, channel="Ops"))
     assert len((await zed.call(JoinChannel(name=ours.id))).members) == 2
     assert (await zed.call(Send(channel=ours.id, body="hello"))).message_id

@@ -21,7 +21,7 @@ from scout.protocol.overview import PauseScout
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.tree import SpawnAgents
 from scout.protocol.work import CreateWork, SubmitWork, WaitWork
-from scout.tree.tree_ports import tree_ports
+from scout.tree.tree_ports import build_tree_ports
 from tests.broker.rig import Rig, as_test, run_scene, wait_for_end, wait_until, write_program
 from tests.tree.repositories import KEY, repository
 
@@ -223,5 +223,5 @@ def test_uncommitted_files_of_a_spawned_agent_are_owed(tmp_path: Path, commits: 
         assert again.output == "done"
         assert len(await heard(rig, turns + 1)) == turns + 1
 
-    ports = tree_ports(tmp_path, KEY)
+    ports = build_tree_ports(tmp_path, KEY)
     run_scene(scene, tmp_path, trees=ports, roots=(str(tmp_path),), harnesses=talkers(tmp_path))

@@ -1,5 +1,6 @@
 """Parents are told when a child finishes, fails, waits or dies; nobody else is."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,30 @@ from scout.model.session import Session
 from scout.model.waiting import WaitingKind
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import ConfigureAgent, RetireAgent, ShowAgent
-from scout.protocol.asks import BlockFlight, CancelFlight, CompleteFlight, FailFlight, MakeAsk, StartFlight
+from scout.protocol.asks import (
+    BlockFlight,
+    CancelFlight,
+    CompleteFlight,
+    FailFlight,
+    GetFlight,
+    MakeAsk,
+    StartFlight,
+)
 from scout.protocol.attention import Need
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.questions import CreateQuestion
 from scout.protocol.sessions import StartSession, StopSession
 from scout.protocol.talk import Send
-from scout.protocol.work import CreateWork, StartWork
+from scout.protocol.work import (
+    AcceptWork,
+    CancelWork,
+    CreateWork,
+    ResumeWork,
+    StartWork,
+    SubmitWork,
+    WaitWork,
+)
 from tests.broker.rig import (
     Rig,
     as_test,
@@ -79,6 +96,30 @@ async def test_the_parent_that_asked_gets_the_answer_and_no_second_message(rig: 
     flight = await asked(arc, child, reply_mode=ReplyMode.NOTIFY)
     await child.call(CompleteFlight(flight_id=flight, output="Done."))
     assert await told(rig) == ["Done."]
+
+
+@as_test
+async def test_an_answer_that_the_parent_would_have_to_fetch_is_told(rig: Rig) -> None:
+    arc, child = await family(rig)
+    flight = await asked(arc, child)
+    await child.call(CompleteFlight(flight_id=flight, output="Done."))
+    assert await inbox_bodies(rig, "arc") == [f"{CHILD} finished: Add a test.\nDone.\nflight {flight}"]
+    for more in ({"reply_mode": ReplyMode.NONE}, {"reply_to": "operator"}):
+        flight = await asked(arc, child, **more)
+        await child.call(CompleteFlight(flight_id=flight, output="Done."))
+    assert len(await told(rig)) == 1
+
+
+@as_test
+async def test_a_parent_that_waits_for_the_answer_is_not_told_again(rig: Rig) -> None:
+    arc, child = await family(rig)
+    flight = await asked(arc, child)
+    ident = (await rig.operator(ShowAgent(address="@arc"))).id
+    waiting = asyncio.ensure_future(arc.call(GetFlight(flight_id=flight, wait=20)))
+    await wait_until(lambda: rig.broker.services.is_awaited(f"{flight} {ident}"))
+    await child.call(CompleteFlight(flight_id=flight, output="Done."))
+    assert (await waiting).output == "Done."
+    assert await told(rig) == []
 
 
 @as_test
@@ -167,6 +208,47 @@ async def test_a_session_that_dies_with_work_open_is_told_once(rig: Rig) -> None
     stopped = await rig.operator(StartSession(agent=ident, cwd=str(rig.home)))
     await rig.operator(StopSession(session_id=stopped.id))
     assert len([one for one in await inbox_bodies(rig, "arc") if "ended" in one]) == 1  # a person stopped it
+
+
+@as_test
+async def test_the_work_items_of_a_child_are_told(rig: Rig) -> None:
+    _, child = await family(rig)
+    peer = await online_agent(rig, "peer")
+    item = await peer.call(CreateWork(title="Fix the build", owner_id=CHILD))
+    await child.call(StartWork(work_item_id=item.id))
+    assert await told(rig) == []
+    await child.call(WaitWork(work_item_id=item.id, on=WaitingKind.CONDITION, ref="the cache is warm"))
+    await child.call(ResumeWork(work_item_id=item.id))
+    await child.call(SubmitWork(work_item_id=item.id, summary="It is green."))
+    await peer.call(AcceptWork(work_item_id=item.id))
+    other = await peer.call(CreateWork(title="Fix the docs", owner_id=CHILD))
+    await rig.operator(CancelWork(work_item_id=other.id, reason="not needed"))
+    assert await told(rig) == [
+        f"{CHILD} waits: Fix the build",
+        f"{CHILD} finished: Fix the build",
+        f"{CHILD} no longer has to do: Fix the docs",
+    ]
+    assert f"It is green.\nwork item {item.id}" in (await inbox_bodies(rig, "arc"))[1]
+    assert not [
+        one for one in await inbox_items(rig, "arc") if one.delivery is not None and one.delivery.wake
+    ]
+
+
+@as_test
+async def test_the_parent_that_has_the_next_move_is_told_once(rig: Rig) -> None:
+    arc, child = await family(rig)
+    item = await arc.call(CreateWork(title="Fix the build", owner_id=CHILD))
+    await child.call(SubmitWork(work_item_id=item.id, summary="It is green."))
+    (body,) = await inbox_bodies(rig, "arc")
+    assert body.startswith("for review: Fix the build")
+
+
+@as_test
+async def test_an_ask_with_a_work_item_is_told_once(rig: Rig) -> None:
+    _, child = await family(rig)
+    flight = await asked(await rig.scout(), child, work_item="Fix the build")
+    await child.call(CompleteFlight(flight_id=flight, output="Done."))
+    assert await told(rig) == [f"{CHILD} finished: Add a test."]
 
 
 def counting(home: Path) -> tuple[str, ...]:

@@ -3,18 +3,18 @@
 import asyncio
 import shlex
 import subprocess
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scout.broker.local import LocalScout
 from scout.broker.tree.merges import Merges
 from scout.model.agent import Lifecycle
 from scout.model.events.presence import AgentRetired
 from scout.policy.tree.projects import ProjectRules, WorkTreeRules
-from scout.ports import GitFailed, MergePreview, TreePorts
+from scout.ports import GitFailed, MergePreview
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import AgentDetail, RetireAgent, ReviveAgent, ShowAgent
 from scout.protocol.asks import GetFlight, MakeAsk
@@ -23,30 +23,11 @@ from scout.protocol.finish import FinishAgent, FinishDone, FinishReport, FinishS
 from scout.protocol.overview import PauseScout, ResumeScout
 from scout.protocol.tree import SpawnAgents, SpawnedAgent
 from scout.protocol.work import CreateWork
-from scout.tree.tree_ports import tree_ports
-from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, run_scene, wait_for_end, wait_until
-from tests.tree.repositories import KEY, commit, git, head, repository
+from tests.broker.project import person, ports, run
+from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, wait_for_end, wait_until
+from tests.tree.repositories import commit, git, head, repository
 
 pytestmark = pytest.mark.slow
-Scene = Callable[[Rig, Path], Awaitable[None]]
-
-
-def ports(home: Path) -> TreePorts:
-    return tree_ports(home, KEY)
-
-
-def run(home: Path, scene: Scene, **options: Any) -> None:
-    """Run a scene in a repository that is called arc."""
-    root = repository(home / "home" / "arc")
-
-    async def play(rig: Rig) -> None:
-        await scene(rig, root)
-
-    run_scene(play, home, **{"trees": ports(home), "roots": (str(home),), **options})
-
-
-async def person(rig: Rig, folder: Path) -> LocalScout:
-    return await rig.scout(directory=str(folder))
 
 
 async def spawn(rig: Rig, root: Path, slug: str, **more: Any) -> SpawnedAgent:
@@ -533,6 +514,35 @@ def meddle(rig: Rig, instead: dict[str, Any] | None = None, **before: Callable[[
     assert trees is not None
     meddling: Any = Meddling(trees.work_trees, before, instead or {})
     rig.broker.services.trees = trees._replace(work_trees=meddling)
+
+
+def test_a_merge_that_waits_is_not_refused_for_the_files_of_the_one_before(tmp_path: Path) -> None:
+    async def scene(rig: Rig, root: Path) -> None:
+        first, second = await grown(rig, root, "api"), await grown(rig, root, "docs")
+        begun, looked = threading.Event(), threading.Event()
+
+        def stop_halfway() -> None:
+            (root / "a.txt").write_text("as after the merge\n")
+            begun.set()
+            assert looked.wait(30)
+            git(root, "checkout", "-q", "--", "a.txt")
+
+        meddle(rig, merge=stop_halfway)
+        merging = asyncio.ensure_future(finish(rig, first.address, merge=True))
+        assert await asyncio.to_thread(begun.wait, 30)
+        waiting = asyncio.ensure_future(finish(rig, second.address, merge=True))
+        await wait_until(lambda: "it waits for" in place_of(rig, second) or waiting.done())
+        looked.set()
+        assert [one.state for one in (await merging, await waiting)] == [FinishState.FINISHED] * 2
+        assert git(root, "status", "--porcelain") == ""
+
+    run(tmp_path, scene)
+
+
+def place_of(rig: Rig, child: SpawnedAgent) -> str:
+    """Where the finish of a child stands."""
+    running = rig.broker.merges.find(child.agent.id, None)
+    return running.reason[-1] if running is not None else ""
 
 
 def test_files_that_appear_during_a_merge_stay(tmp_path: Path) -> None:

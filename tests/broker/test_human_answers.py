@@ -17,6 +17,7 @@ from scout.model.session import Session
 from scout.model.token import Token, TokenState
 from scout.model.usage import Usage, UsageSource
 from scout.model.waiting import WaitingKind
+from scout.protocol.access import CreateToken
 from scout.protocol.agents import ConfigureAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk, RetryFlight
 from scout.protocol.attention import (
@@ -27,6 +28,7 @@ from scout.protocol.attention import (
     ListAttention,
 )
 from scout.protocol.inbox import GetDelivery
+from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import Send
 from tests.broker.puppet import Puppet
 from tests.broker.rig import (
@@ -361,3 +363,23 @@ async def test_what_a_program_says_of_itself_is_stored(rig: Rig, puppet: Puppet)
     assert [(one.prompt_tokens, one.completion_tokens) for one in exact] == [(7, 5)]
     flights = [get_record(one) for one in await read_log(rig, "collab.flight.updated")]
     assert "Bash: quickly" in [one.reason for one in flights if isinstance(one, Flight)]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["not steered", "steered too late"])
+def test_an_answer_that_comes_during_the_asking_turn_is_not_lost(tmp_path: Path, late: bool) -> None:
+    """The turn that asked ends after the answer was given. Its text is not the result of the flight."""
+
+    async def scene(rig: Rig, puppet: Puppet) -> None:
+        flight = await make_ask(rig, "wait")
+        await wait_until(lambda: puppet.prompts)
+        rig.tokens["bea"] = (await rig.operator(CreateToken(agent="@bea"))).secret
+        bea = await rig.agent("bea")
+        asked = await bea.call(CreateQuestion(to=flight, body="Which colour?", flight_id=flight))
+        puppet.deaf, puppet.late = not late, late
+        await rig.operator(AnswerQuestion(question_id=asked.id, answer="tool brush"))
+        if not late:
+            await puppet.end_turn(puppet.specs[-1].session_id, "I wait.")
+        assert (await wait_for_end(rig, flight)).output == "done"
+        assert "tool brush" in [one.body for one in puppet.prompts.values()]
+
+    play_with_puppet(scene)(tmp_path)

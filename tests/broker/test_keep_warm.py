@@ -21,7 +21,6 @@ from scout.protocol.attention import ListAttention
 from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint, UpdateEndpoint
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.sessions import ListSessions
-from scout.protocol.talk import Send
 from tests.broker.rig import (
     Rig,
     advance_clock,
@@ -180,10 +179,10 @@ async def test_neither_a_person_nor_a_retired_agent_is_started(rig: Rig) -> None
     await rig.register("gone", harness="echo", wake_policy="keep_warm")
     await rig.operator(RetireAgent(address="@gone"))
     config = {"harness": "echo", "wakePolicy": "keep_warm"}
-    await rig.operator(Send(to="/ada/telegram", body="hello", create=config))
+    await rig.operator(ConfigureAgent(address="/ada/direct", config=config))
     await advance_clock(rig, 10)
     assert rig.broker.dispatcher.lanes == 0
-    assert (await rig.operator(ShowAgent(address="/ada/telegram"))).endpoints == ()
+    assert (await rig.operator(ShowAgent(address="/ada/direct"))).endpoints == ()
     assert await ways(rig, "gone") == []
 
 

@@ -38,6 +38,7 @@ from tests.broker.rig import (
     expect_refusal,
     inbox_bodies,
     inbox_items,
+    list_ids,
     online_agent,
     read_log,
     run_scene,
@@ -234,14 +235,7 @@ async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
     await hal.call(AnswerQuestion(question_id=made[0].id, answer="0"))
 
     async def ids(seat: LocalScout, **more: Any) -> list[str]:
-        found: list[str] = []
-        cursor = None
-        while True:
-            page = await seat.call(ListQuestions(cursor=cursor, limit=2, **more))
-            found += [one.id for one in page.items]
-            cursor = page.next
-            if cursor is None:
-                return found
+        return await list_ids(seat, ListQuestions, **more)
 
     newest = [one.id for one in reversed(made)]
     assert await ids(arc) == await ids(hal) == [back.id, *newest]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,41 +10,21 @@ import pytest
 from msgspec.structs import replace
 
 from scout.base.time import Time
-from scout.broker.local import LocalScout
 from scout.model.agent import Lifecycle, ToolRole
 from scout.policy.limits import Limits
 from scout.policy.tree.projects import ProjectRules, WorkTreeRules
-from scout.ports import JournalEntry, TreePorts
+from scout.ports import JournalEntry
 from scout.protocol.access import AddGrant, CreateToken
 from scout.protocol.agents import AgentDetail, RegisterAgent, RetireAgent, ReviveAgent, ShowAgent, Who
 from scout.protocol.asks import MakeAsk
 from scout.protocol.attention import ListAttention
 from scout.protocol.enrolment import Enrol
 from scout.protocol.tree import SpawnAgents, Spawned, SpawnRole
-from scout.tree.tree_ports import tree_ports
+from tests.broker.project import person, ports, run
 from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, run_scene, wait_for_end, wait_until
-from tests.tree.repositories import KEY, commit, git, head, repository
+from tests.tree.repositories import commit, git, head, repository
 
 pytestmark = pytest.mark.slow
-Scene = Callable[[Rig, Path], Awaitable[None]]
-
-
-def ports(home: Path) -> TreePorts:
-    return tree_ports(home, KEY)
-
-
-def run(home: Path, scene: Scene, **options: Any) -> None:
-    """Run a scene in a repository that is called arc."""
-    root = repository(home / "home" / "arc")
-
-    async def play(rig: Rig) -> None:
-        await scene(rig, root)
-
-    run_scene(play, home, **{"trees": ports(home), "roots": (str(home),), **options})
-
-
-async def person(rig: Rig, folder: Path) -> LocalScout:
-    return await rig.scout(directory=str(folder))
 
 
 async def spawn(rig: Rig, folder: Path, *slugs: str, **more: Any) -> Spawned:

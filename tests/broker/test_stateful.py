@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from scout.adapters.echo import Echo
 from scout.broker.broker import Broker
 from scout.broker.upkeep import housekeeping
+from scout.daemon.time_zones import SystemZones
 from scout.model.delivery import back_off
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.flight import FlightState
@@ -122,6 +123,7 @@ class Life(RuleBasedStateMachine):
             ids=SystemIds(),
             places=Disk(home=str(self.home / "home"), temporary=()),
             blobs=FolderBlobs(self.home / "blobs", limits.attachment),
+            zones=SystemZones(),
             harnesses={"echo": Echo()},
             version="0",
         )

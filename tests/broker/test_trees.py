@@ -18,7 +18,7 @@ from scout.protocol.access import CreateToken
 from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.talk import Send
 from scout.protocol.tree_view import AgentTree, ReconcileTree, ScanTree, ShowTree, TreeScan
-from scout.tree.tree_ports import tree_ports
+from scout.tree.tree_ports import build_tree_ports
 from scout.tree.worktrees import GitWorkTrees
 from tests.broker.rig import Rig, expect_refusal, open_rig
 from tests.tree.repositories import KEY
@@ -37,7 +37,7 @@ class Stand:
         self.home = home
         self.root = home / "home" / "hudson"
         self.root.mkdir(parents=True)
-        self.ports = tree_ports(home, KEY)
+        self.ports = build_tree_ports(home, KEY)
         self.ports.folders.prepare(str(self.root))
 
     def identity(self, number: int = 0, **facts: Any) -> IdentityFile:

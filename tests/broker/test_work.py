@@ -41,6 +41,7 @@ from tests.broker.rig import (
     expect_refusal,
     inbox_bodies,
     inbox_items,
+    list_ids,
     online_agent,
     read_log,
     run_scene,
@@ -307,14 +308,7 @@ async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> Non
     await hal.call(SubmitWork(work_item_id=made[1].id))
 
     async def ids(seat: LocalScout, **more: Any) -> list[str]:
-        found: list[str] = []
-        cursor = None
-        while True:
-            page = await seat.call(ListWork(cursor=cursor, limit=2, **more))
-            found += [one.id for one in page.items]
-            cursor = page.next
-            if cursor is None:
-                return found
+        return await list_ids(seat, ListWork, **more)
 
     newest = [one.id for one in reversed(made)]
     assert await ids(arc) == await ids(hal) == newest[:-1]

@@ -24,7 +24,7 @@ def plain_environment(home: Path) -> dict[str, str]:
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("SCOUT_", "ANTHROPIC_", "OPENAI_"))
-        and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL")
+        and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL", "IS_SANDBOX")
     }
     ours = {"SCOUT_PORT": "0", "SCOUT_AUTOSTART": "0", "SCOUT_NOTIFY_DESKTOP": "0"}
     logins = {"CLAUDE_CONFIG_DIR": f"{home}/nobody", "CODEX_HOME": f"{home}/nobody"}  # nor of its logins
@@ -94,7 +94,7 @@ def type_in_terminal(
     os.close(far)
     shown = b""
     try:
-        while data := _read(near):
+        while data := read_terminal(near):
             shown += data
             if until and until.encode() in shown:
                 until = ""
@@ -107,7 +107,7 @@ def type_in_terminal(
         os.close(near)
 
 
-def _read(descriptor: int) -> bytes:
+def read_terminal(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 65536)
     except OSError:

@@ -55,14 +55,14 @@ def test_what_is_hidden_is_spelled_out_and_joined_emoji_are_left() -> None:
 
 @pytest.mark.rows("R4.1-1")
 def test_json_stays_exact(capsys: pytest.CaptureFixture[str]) -> None:
-    text.out(json.dumps({"body": FORGED}))
+    text.print_out(json.dumps({"body": FORGED}))
     assert json.loads(capsys.readouterr().out) == {"body": FORGED}
 
 
 def test_only_scouts_own_lines_end(capsys: pytest.CaptureFixture[str]) -> None:
-    text.out(text.format_table(("name", "is"), [["a\nb", "x"], ["語", "y"]]))
+    text.print_out(text.format_table(("name", "is"), [["a\nb", "x"], ["語", "y"]]))
     assert capsys.readouterr().out == "NAME  IS\na\\nb  x\n語    y\n"
-    text.out(text.format_fields("it", {"body": "one\r\ntwo", "n": 1}))
+    text.print_out(text.format_fields("it", {"body": "one\r\ntwo", "n": 1}))
     assert capsys.readouterr().out == "it\n  body  one\n        two\n  n     1\n"
     text.print_text("one\ttab\n\x1btwo")
     assert capsys.readouterr().out == "one     tab\n\\x1btwo\n"

@@ -269,7 +269,7 @@ def test_ctrl_c_at_once_leaves_the_work_running(shell: Shell) -> None:
     process.send_signal(signal.SIGINT)
     _, shown = process.communicate(timeout=30)
     assert process.returncode == 130
-    flight = shown.rstrip().rpartition("come back with: scout wait ")[2]
+    flight = shown.rstrip().rpartition("to wait again: scout wait ")[2]
     assert shell.data("flight", "get", flight)["state"] in ("queued", "running")
     shell.say("flight", "cancel", flight)
 
@@ -293,7 +293,7 @@ def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> N
     shell.say("agent", "register", "long", "--project", ".", "--harness", "echo", cwd=shell.project("long"))
     code, shown = type_in_terminal(shell, "ask", "@long", "!hang", until="echo in work/long · ")
     assert code == 130
-    flight = shown.rstrip().rpartition("come back with: scout wait ")[2]
+    flight = shown.rstrip().rpartition("to wait again: scout wait ")[2]
     assert shell.data("flight", "get", flight)["state"] in ("queued", "running")
     shell.say("flight", "cancel", flight)
 

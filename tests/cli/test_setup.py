@@ -335,7 +335,7 @@ def test_a_table_goes_without_its_neighbours() -> None:
 DIFF = """\
 --- HOME/.codex/config.toml
 +++ HOME/.codex/config.toml
-@@ -1,2 +1,7 @@
+@@ -1,2 +1,8 @@
  [features]
 -x = true
 \\ No newline at end of file
@@ -344,6 +344,7 @@ DIFF = """\
 +[mcp_servers.scout]
 +command = "/bin/scout"
 +args = ["mcp", "--host", "codex"]
++startup_timeout_sec = 60
 +default_tools_approval_mode = "approve"
 --- HOME/.codex/hooks.json
 +++ HOME/.codex/hooks.json

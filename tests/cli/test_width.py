@@ -13,7 +13,7 @@ import termios
 import pytest
 
 from scout.cli.connection import text
-from tests.cli.running import Shell
+from tests.cli.running import Shell, read_terminal
 from tests.cli.test_clean_text import TYPIST
 
 _LONG = "語 a word that goes on " * 12
@@ -78,19 +78,12 @@ def _show_all(shell: Shell, columns: int) -> list[str]:
     os.close(far)
     shown = b""
     try:
-        while data := _read(near):
+        while data := read_terminal(near):
             shown += data
     finally:
         os.close(near)
         process.wait(20)
     return _COLOURS.sub("", shown.decode()).replace("\r\n", "\n").split("\n")
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:
-        return b""  # the other side is closed
 
 
 @pytest.mark.rows("R4.1-10", "R4.1-22")
@@ -134,7 +127,7 @@ def test_the_last_column_gives_way_first_and_ids_never(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     rows = [["flt_01m7k485na", "@arc", "x" * 60], ["flt_01m7k485nb", "@a", None]]
-    text.out(text.format_table(("flight", "to", "asked"), rows))
+    text.print_out(text.format_table(("flight", "to", "asked"), rows))
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "FLIGHT          TO    ASKED",

@@ -226,6 +226,7 @@ CONFIG = {
     "command": ("review", "--strict"),  # which program the harness `command` runs; the operator's to set
     "wakePolicy": "keep_warm",
     "permissionProfile": "review",
+    "effort": "high",
 }
 
 

@@ -28,7 +28,7 @@ from scout.model.conversation import Message, check_body, derive_channel_id, der
 from scout.model.endpoint import EndpointState, is_online
 from scout.model.events.event_types import read_event
 from scout.model.events.talk import MessagePosted, build_post, read_message
-from scout.model.people import binding, schedule, user
+from scout.model.people import binding, link_code, schedule, user
 from scout.model.ref import Ref
 from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import MarkStale, Round, SweepSubject
@@ -45,6 +45,7 @@ from tests.model.samples import (
     a_flight,
     a_grant,
     a_key,
+    a_link_code,
     a_message,
     a_node,
     a_question,
@@ -235,7 +236,13 @@ ENDS: dict[str, tuple[Mutable, Callable[[Any], Mutable], str, str]] = {
         "closed",
         "state",
     ),
-    "user": (a_user(), lambda one: user.move_user(one, user.UserMove.DELETE, T1), "deleted", "state"),
+    "user": (a_user(), lambda one: user.move_user(one, user.UserMove.RETIRE, T1), "retired", "state"),
+    "link_code": (
+        a_link_code(),
+        lambda one: link_code.revoke_code(one, "over", T1),
+        "revoked",
+        "state reason",
+    ),
     "key": (a_key(), lambda one: user.free_key(one, "over", T1), "freed", "state reason"),
     "token": (a_token(), lambda one: token.expire_token(one, T1), "expired", "state reason"),
     "grant": (a_grant(), lambda one: grant.end_grant(one, grant.GrantMove.EXPIRE, T1), "expired", "state"),

@@ -109,7 +109,7 @@ FAMILIES: list[tuple[str, Record, str]] = [
     ("alias", build_changed(an_alias()), "created retargeted broken repaired removed"),
     ("card", build_changed(a_card()), "created used expired revoked"),
     ("binding", build_changed(a_binding()), "created closed"),
-    ("user", build_changed(a_user()), "created updated deleted"),
+    ("user", build_changed(a_user()), "created updated retired revived"),
     ("key", build_changed(a_key()), "linked freed"),
     ("schedule", build_changed(a_schedule()), "created fired paused resumed ended"),
     ("grant", build_changed(a_grant()), "created revoked expired"),

@@ -100,8 +100,9 @@ MAY_READ = {
     # Each asks which form a text has, before the resolver is asked what it means.
     "broker/operations/talk.py": {"lex"},
     "broker/operations/access.py": {"lex", "parse_handle"},
-    "broker/operations/agents.py": {"lex"},
+    "broker/operations/lifecycle.py": {"lex"},
     "broker/nearby_projects.py": {"lex"},
+    "broker/routing/children.py": {"lex"},
     "broker/sessions/wake_up.py": {"lex", "parse_handle"},
     "mcp/tools/table.py": {"lex"},
 }

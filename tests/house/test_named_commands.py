@@ -61,9 +61,14 @@ def unknown_options(line: str) -> list[str]:
         found = command.get_command(context, words.pop(0))
         assert found is not None
         command, context = found, click.Context(found, parent=context)
-    if isinstance(command, click.Group) and "add" in command.list_commands(context):
-        command = command.get_command(context, "add") or command  # `scout allow X` is `scout allow add X`
+    for word in (
+        "add",
+        "create",
+    ):  # `scout allow X` is `scout allow add X`, `scout task X` is `scout task create X`
+        if isinstance(command, click.Group) and word in command.list_commands(context):
+            command = command.get_command(context, word) or command
     known = {name for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
+    words = words[: words.index("--")] if "--" in words else words
     return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
 
 

@@ -41,6 +41,7 @@ def apply(block: Block, tree: Path) -> None:
     file = tree / step["file"]
     if step["place"] == "new":
         assert not file.exists()
+        file.parent.mkdir(exist_ok=True)
         file.write_text(f"{block.text}\n")
         return
     lines = file.read_text("utf-8").splitlines()
@@ -89,6 +90,7 @@ def play(block: Block, environ: dict[str, str]) -> None:
 
 def test_every_recipe_is_followed() -> None:
     titles = {"operation", "MCP tool", "event", "diagnostic", "setting", "notification sink", "harness"}
+    titles |= {"connector"}
     assert {re.sub(r"Add (an?) ", "", title) for title in recipes()} == titles
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Machine(Shell):
 
     model: Model
     daemon: Daemon
+    more: Mapping[str, str] = {}  # further variables of the person's shell
 
     @property
     def person(self) -> Path:
@@ -51,6 +52,7 @@ class Machine(Shell):
             "MODEL_KEY": "scripted",
             "SCOUT_ENVIRONMENT": "MODEL_KEY:SCOUT_EDIT_WAIT",
             "SCOUT_EDIT_WAIT": "20",  # a busy machine is no reason to allow an edit
+            **self.more,
         }
 
     def repository(self, name: str, harness: str | None = None) -> Path:
@@ -111,13 +113,14 @@ class Machine(Shell):
 
 
 @contextlib.contextmanager
-def a_machine(*programs: str) -> Generator[Machine]:
+def a_machine(*programs: str, **more: str) -> Generator[Machine]:
     """The machine with a daemon; at the end nothing of it is left, not even a process."""
     binaries = {name: require_program(PROGRAMS[name]) for name in programs}
     folder = Path(tempfile.mkdtemp(prefix="sct-")).resolve()  # short: a socket's path is
     with scripted_model() as model:
         machine = Machine(folder)
         object.__setattr__(machine, "model", model)
+        object.__setattr__(machine, "more", more)
         for name in ("bin", "home", "tmp", "person", "person/.claude", "person/.codex"):
             (folder / name).mkdir(mode=0o700)
         for name, binary in binaries.items():

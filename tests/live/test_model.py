@@ -69,6 +69,15 @@ def test_an_argument_is_filled_from_the_results() -> None:
     )
 
 
+def test_an_argument_is_filled_from_the_words_of_the_prompt() -> None:
+    prompt = 'Scout: ada asks you. Ask ask_1, flight flt_2. Go. <<tool ask {"a": "$flight", "b": "$Ask"}>>'
+    assert answer(prompt).blocks == (Call("mcp__scout__ask", {"a": "flt_2", "b": "ask_1"}),)
+    turns = after('{"flight": "new"}')
+    assert answer(prompt.replace("Go.", "<<say a>>"), *turns).blocks == (
+        Call("mcp__scout__ask", {"a": "new", "b": "ask_1"}),
+    )
+
+
 @pytest.mark.parametrize(
     "result",
     [

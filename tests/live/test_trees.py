@@ -41,6 +41,7 @@ def test_a_lead_spawns_three_devs_and_each_commits_on_its_branch(machine: Machin
     third = {"slugs": ["three"], "harness": "codex", "task": commits("codex", "work")}
     script = f"<<tool agent_spawn {json.dumps(two)}>> <<tool agent_spawn {json.dumps(third)}>> <<echo>>"
     lead = machine.ended(machine.ask(arc, script), 120)
+    assert lead["state"] == "completed", lead
     assert '"address":"@arc.three"' in lead["output"], lead
 
     flights = [

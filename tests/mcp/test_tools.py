@@ -156,7 +156,7 @@ def test_that_there_is_nothing_is_told() -> None:
 
 def test_a_line_spells_the_next_call_as_json() -> None:
     receipt = {"flightId": "f1", "state": "queued", "next": {"tool": "wait", "arguments": {"flightId": "f1"}}}
-    assert lines.ask(receipt) == 'f1 is queued; next: wait {"flightId":"f1"}'
+    assert lines.format_ask(receipt) == 'f1 is queued; next: wait {"flightId":"f1"}'
 
 
 # -- over the wire -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from scout.model.flight import Flight, create_flight
 from scout.model.grant import Action, Grant, GrantScope
 from scout.model.node import Node
 from scout.model.people.binding import Binding, Surface
+from scout.model.people.link_code import LinkCode
 from scout.model.people.schedule import Schedule
 from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question, create_question
@@ -198,6 +199,20 @@ def a_key(**changes: Any) -> ConnectorKey:
         connector="telegram",
         external_id="123456",
         user="u1",
+        created_by=OPERATOR,
+        created_at=T0,
+        updated_at=T0,
+    )
+    return _with(base, changes)
+
+
+def a_link_code(**changes: Any) -> LinkCode:
+    base = LinkCode(
+        id=ident("lnk"),
+        user="u1",
+        connector="telegram",
+        hashed="h",
+        expires_at=T0.plus(900),
         created_by=OPERATOR,
         created_at=T0,
         updated_at=T0,

@@ -17,10 +17,10 @@ from scout.model.agent import (
     PermissionProfile,
     ToolRole,
     WakePolicy,
+    derive_project_id,
     is_self_connected,
     mark_active,
     move_agent,
-    project_id,
     raise_sub_index,
     read_config,
     take_search_index,
@@ -152,9 +152,18 @@ def test_activity_is_volatile() -> None:
 
 
 def test_a_project_is_a_folder_on_a_machine() -> None:
-    assert project_id("mini", "/p") == project_id("mini", "/p")
-    assert len({project_id("mini", "/p"), project_id("mini", "/q"), project_id("maxi", "/p")}) == 3
-    assert parse_prefix(project_id("mini", "/p")) == "prj"
+    assert derive_project_id("mini", "/p") == derive_project_id("mini", "/p")
+    assert (
+        len(
+            {
+                derive_project_id("mini", "/p"),
+                derive_project_id("mini", "/q"),
+                derive_project_id("maxi", "/p"),
+            }
+        )
+        == 3
+    )
+    assert parse_prefix(derive_project_id("mini", "/p")) == "prj"
 
 
 def test_a_config_is_read_with_its_wire_names() -> None:

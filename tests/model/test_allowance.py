@@ -40,6 +40,7 @@ def an_allowance(**changes: Any) -> Allowance:
         ({"kind": AllowanceKind.PATH, "path": "/w//x"}, "path"),
         ({"scope": AllowanceScope.PROJECT}, "project"),
         ({"scope": AllowanceScope.AGENT}, "agent"),
+        ({"scope": AllowanceScope.SESSION}, "scope"),
     ],
 )
 def test_what_says_too_little_is_refused(changes: dict[str, Any], field: str) -> None:

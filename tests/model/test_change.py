@@ -25,9 +25,10 @@ from scout.model import (
     work_item,
 )
 from scout.model.node import NODE, NodeMove, NodeState
-from scout.model.people import binding, schedule, user
+from scout.model.people import binding, link_code, schedule, user
 from scout.model.waiting import WaitingKind, WaitingOn
 from tests.model.samples import (
+    ASK,
     BACK_OFF,
     BOB,
     CAROL,
@@ -41,6 +42,7 @@ from tests.model.samples import (
     a_flight,
     a_grant,
     a_key,
+    a_link_code,
     a_member,
     a_node,
     a_question,
@@ -57,6 +59,7 @@ from tests.model.samples import (
 )
 
 ON = WaitingOn(kind=WaitingKind.ACTOR, ref=CAROL)
+NEXT = schedule.NextRun(slot=T1.plus(60), at=T1.plus(61))
 ERROR = flight.FlightError(code="x", message="x")
 SPAWN = question.SpawnWork(title="x", owner_id=CAROL)
 RUNNING = a_flight(state=flight.FlightState.RUNNING)
@@ -173,16 +176,22 @@ SEEN: dict[str, tuple[str, Mutable, _Change]] = {
         lambda r, **k: binding.move_binding(r, binding.BindingMove.CLOSE, T1, **k),
     ),
     "revoke_card": ("card", a_card(), lambda r, **k: card.revoke_card(r, T1, **k)),
-    "move_user": ("user", a_user(), lambda r, **k: user.move_user(r, user.UserMove.DELETE, T1, **k)),
+    "move_user": ("user", a_user(), lambda r, **k: user.move_user(r, user.UserMove.RETIRE, T1, **k)),
     "rename_user": ("user", a_user(), lambda r, **k: user.rename_user(r, "Ann", T1, **k)),
+    "free_key": ("connector key", a_key(), lambda r, **k: user.free_key(r, "", T1, **k)),
+    "set_quiet_hours": ("connector key", a_key(), lambda r, **k: user.set_quiet_hours(r, None, T1, **k)),
     "revoke_token": ("token", a_token(), lambda r, **k: token.revoke_token(r, "", T1, **k)),
     "end_grant": ("grant", a_grant(), lambda r, **k: grant.end_grant(r, grant.GrantMove.REVOKE, T1, **k)),
-    "reschedule": ("schedule", a_schedule(), lambda r, **k: schedule.reschedule(r, T1, body="x", **k)),
+    "change_schedule": (
+        "schedule",
+        a_schedule(),
+        lambda r, **k: schedule.change_schedule(r, T1, body="x", **k),
+    ),
     "pause_schedule": ("schedule", a_schedule(), lambda r, **k: schedule.pause_schedule(r, T1, **k)),
     "resume_schedule": (
         "schedule",
         a_schedule(state=schedule.ScheduleState.PAUSED),
-        lambda r, **k: schedule.resume_schedule(r, T1, T1, **k),
+        lambda r, **k: schedule.resume_schedule(r, NEXT, T1, **k),
     ),
     "end_schedule": ("schedule", a_schedule(), lambda r, **k: schedule.end_schedule(r, "", T1, **k)),
 }
@@ -216,9 +225,18 @@ UNSEEN: dict[str, tuple[Mutable, Callable[[Any], Mutable]]] = {
     "expire_attention": (an_attention(), lambda r: attention.expire_attention(r, T1)),
     "use_card": (a_card(), lambda r: card.use_card(r, T1)),
     "expire_card": (a_card(), lambda r: card.expire_card(r, T1)),
-    "free_key": (a_key(), lambda r: user.free_key(r, "", T1)),
+    "update_account": (a_key(), lambda r: user.update_account(r, "c", "Ann", T1)),
+    "redeem_code": (a_link_code(), lambda r: link_code.redeem_code(r, "key_1", T1)),
+    "revoke_code": (a_link_code(), lambda r: link_code.revoke_code(r, "", T1)),
     "expire_token": (a_token(), lambda r: token.expire_token(r, T1)),
-    "fire_schedule": (a_schedule(), lambda r: schedule.fire_schedule(r, None, T1)),
+    "fire_schedule": (
+        a_schedule(),
+        lambda r: schedule.fire_schedule(r, T1, ask_id=ASK, slot=T1, following=NEXT),
+    ),
+    "skip_run": (a_schedule(), lambda r: schedule.skip_run(r, T1, slot=T1, following=NEXT, reason="")),
+    "hold_run": (a_schedule(), lambda r: schedule.hold_run(r, T1, slot=T1, following=NEXT, reason="")),
+    "fail_run": (a_schedule(), lambda r: schedule.fail_run(r, T1, slot=T1, following=NEXT, reason="")),
+    "release_run": (a_schedule(), lambda r: schedule.release_run(r, T1)),
     "lease": (a_delivery(), lambda r: delivery.lease(r, "d", T1)),
     "renew": (LEASED, lambda r: delivery.renew(r, "d", T1)),
     "ack": (LEASED, lambda r: delivery.ack(r, "d", T1)),

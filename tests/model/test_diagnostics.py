@@ -81,6 +81,7 @@ wake_budget             8  429
 paused                  7  409
 ask_loop                8  409
 retired_target          3  410
+malformed_cron          2  400
 expired_card            3  410
 name_taken              7  409
 unauthenticated         6  401
@@ -107,6 +108,8 @@ disk_space              9  507
 setup_failed            9  500
 merge_conflict          7  409
 check_failed            7  409
+connector_failed        5  503
+retired_user            3  410
 work_would_be_lost      7  409
 unfinished_work         7  409
 git_failed              9  500

@@ -23,6 +23,10 @@ from scout.model.events.directory import (
     TOKEN_EVENTS,
     USER_EVENTS,
     TokenCreated,
+    UserCreated,
+    UserEvent,
+    UserRetired,
+    UserRevived,
 )
 from scout.model.events.envelope import Changed, Event, Metadata, PassedOver, WakeFact
 from scout.model.events.event_types import get_event_type, read_event
@@ -37,10 +41,11 @@ from scout.model.events.talk import (
     read_message,
 )
 from scout.model.flight import Flight, FlightMove
+from scout.model.people.user import UserState
 from scout.model.ref import Ref
 from scout.model.token import Token
 from tests.model.generate import TIMES, records, wire_names
-from tests.model.samples import ALICE, BOB, CONVERSATION, T0, a_flight, a_message, ident
+from tests.model.samples import ALICE, BOB, CONVERSATION, T0, a_flight, a_message, a_user, ident
 
 TYPES = """
 collab.agent.heartbeat collab.agent.offline collab.agent.online collab.agent.registered
@@ -53,6 +58,8 @@ collab.attention.answered collab.attention.created collab.attention.denied colla
 collab.attention.expired collab.attention.notified collab.attention.resolved
 collab.binding.closed collab.binding.created collab.binding.reopened
 collab.card.created collab.card.expired collab.card.revoked collab.card.used
+collab.chat.failed collab.chat.queued collab.chat.received collab.chat.replaced collab.chat.sending
+collab.chat.sent collab.chat.stranger
 collab.conversation.archived collab.conversation.created collab.conversation.cursor
 collab.conversation.member collab.conversation.policy
 collab.delivery.acked collab.delivery.cancelled collab.delivery.dead_lettered collab.delivery.failed
@@ -63,21 +70,23 @@ collab.endpoint.stale collab.endpoint.stopped collab.endpoint.updated collab.end
 collab.flight.cancelled collab.flight.completed collab.flight.failed collab.flight.queued
 collab.flight.resumed collab.flight.started collab.flight.updated collab.flight.waiting
 collab.grant.created collab.grant.expired collab.grant.revoked
-collab.key.freed collab.key.linked
+collab.key.code_issued collab.key.code_redeemed collab.key.code_revoked collab.key.freed collab.key.linked
+collab.key.updated
 collab.message.posted collab.message.redacted
 collab.node.admitted collab.node.created collab.node.left collab.node.lost collab.node.paused
 collab.node.recovered collab.node.removed collab.node.resumed collab.node.updated
 collab.question.answered collab.question.closed collab.question.created collab.question.declined
 collab.question.reopened
 collab.reservation.created collab.reservation.expired collab.reservation.released
-collab.schedule.created collab.schedule.ended collab.schedule.fired collab.schedule.paused
-collab.schedule.resumed collab.schedule.updated
+collab.schedule.created collab.schedule.ended collab.schedule.failed collab.schedule.fired
+collab.schedule.held collab.schedule.paused collab.schedule.resumed collab.schedule.skipped
+collab.schedule.updated
 collab.session.ended collab.session.lost collab.session.ready collab.session.resumed
 collab.session.started collab.session.updated
 collab.sweep.nudged collab.sweep.settled
 collab.token.created collab.token.expired collab.token.revoked
 collab.usage.reported
-collab.user.created collab.user.deleted collab.user.restored collab.user.updated
+collab.user.created collab.user.retired collab.user.revived collab.user.updated
 collab.work_item.created collab.work_item.updated
 """
 
@@ -266,6 +275,24 @@ def test_an_old_version_is_lifted_step_by_step_when_it_is_read(version: int | No
     assert isinstance(one, FlightStarted)
     assert (one.payload.record, one.payload.move) == (flight, "start")
     assert one.payload.reason == ("said" if version == 3 else "unknown")
+
+
+@pytest.mark.parametrize(("old", "new"), [("deleted", UserRetired), ("restored", UserRevived)])
+def test_a_renamed_type_is_read_under_its_new_name(old: str, new: type[UserEvent]) -> None:
+    user = a_user(state=UserState.RETIRED)
+    event = UserCreated(
+        id=ident("evt"),
+        seq=1,
+        time=T0,
+        source=Ref.to(ALICE),
+        target=Ref.to(user.id),
+        payload=Changed(record=user, move=old),
+    )
+    fields: dict[str, Any] = {**to_plain(event), "type": f"collab.user.{old}"}
+    fields["payload"]["record"]["state"] = "deleted"
+    read = read_event(json.dumps(fields))
+    assert isinstance(read, new)
+    assert read.payload.record == user
 
 
 def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:

@@ -57,6 +57,7 @@ def test_only_times_of_a_last_sign_are_volatile() -> None:
         RefKind.AGENT: ["last_active_at"],
         RefKind.ENDPOINT: ["last_seen"],
         RefKind.SESSION: ["last_event_at"],
+        RefKind.KEY: ["last_used_at"],
         RefKind.NODE: ["last_seen"],
         RefKind.TOKEN: ["last_used_at"],
     }

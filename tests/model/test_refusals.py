@@ -77,7 +77,7 @@ ATTACH = Remedy(
 NEAR = ("no_session", "session_busy", "session_failed")
 CONFIG = (
     "name, username, description, systemPrompt, workspaceDir, appId, harness, model, command, wakePolicy, "
-    "permissionProfile"
+    "permissionProfile, effort"
 )
 
 
@@ -303,8 +303,8 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         bad("a grant is held by either an agent or a user"),
     ),
     "schedule": (
-        lambda: check_schedule(a_schedule(cron="x")),
-        bad("a schedule needs five cron fields and a body", "cron"),
+        lambda: check_schedule(a_schedule(body=" ")),
+        bad("a schedule needs a text: what to ask for", "body"),
     ),
     "reference": (
         lambda: Ref.parse("agent:bob"),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
-from scout.model.agent import Agent, project_id
+from scout.model.agent import Agent, derive_project_id
 from scout.model.ask import Ask, AskReceipt
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.flight import Flight
@@ -51,7 +51,7 @@ def test_an_agent_has_the_seeds_names() -> None:
     assert wire["logicalAgentId"] == "@arc.main.profile:dev"
     assert (wire["workspace"], wire["workspaceQualifier"]) == ("main", "main")
     assert (wire["projectRoot"], wire["projectPath"]) == ("/p", "/p")
-    assert wire["projectId"] == wire["workspaceId"] == project_id("mini", "/p")
+    assert wire["projectId"] == wire["workspaceId"] == derive_project_id("mini", "/p")
     assert (wire["definitionId"], wire["status"], wire["agentId"]) == ("arc", "online", agent.id)
 
 

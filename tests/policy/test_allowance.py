@@ -86,6 +86,16 @@ def test_for_whom_it_holds(changes: dict[str, Any], expected: bool) -> None:
     assert lets(NPM, **changes) is expected
 
 
+def test_a_decision_for_one_session_holds_in_that_session_only() -> None:
+    for_one = {"scope": AllowanceScope.SESSION, "session_id": "ses_1"}
+    here, there = (
+        Asker(user="ada", agent_id="agt_arc", session_id=session) for session in ("ses_1", "ses_2")
+    )
+    assert lets(NPM, here, **for_one)
+    assert not lets(NPM, there, **for_one)
+    assert not lets(NPM, ASKER, **for_one)
+
+
 def test_an_agent_without_a_project_is_in_none() -> None:
     nowhere = Asker(user="ada", agent_id="agt_arc")
     assert not lets(NPM, nowhere, scope=AllowanceScope.PROJECT, project_root=None)

@@ -1,6 +1,7 @@
 """Who reads what needs a person."""
 
 import pytest
+from msgspec.structs import replace
 
 from scout.base.time import Time
 from scout.identity.path import AgentPath
@@ -41,6 +42,8 @@ def actor(kind: TokenKind, agent_id: str | None, path: str | None, user: str | N
         (actor(TokenKind.AGENT, "agt_ada", "/ada/direct"), True),
         (actor(TokenKind.AGENT, "agt_bow", "/ada/agent/bow"), False),
         (actor(TokenKind.AGENT, "agt_bob", "/bob/direct", "bob"), False),
+        (replace(actor(TokenKind.AGENT, "agt_bob", "/bob/direct", "bob"), subusers=("ada",)), True),
+        (replace(actor(TokenKind.AGENT, "agt_bot", "/bob/agent/x", "bob"), subusers=("ada",)), False),
         (actor(TokenKind.AGENT, None, None), False),
         (actor(TokenKind.GUEST, None, None), False),
         (actor(TokenKind.GUEST, "agt_arc", "/ada/direct"), False),

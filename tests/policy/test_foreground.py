@@ -8,10 +8,17 @@ from scout.base.refusal import Candidate, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
+from scout.model.conversation import MessageKind
 from scout.model.people.user import ConnectorTarget, KeyState
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import UnknownTarget
-from scout.policy.foreground import Foreground, Outlet, choose_connector_target, choose_foreground
+from scout.policy.foreground import (
+    Foreground,
+    Outlet,
+    choose_connector_target,
+    choose_foreground,
+    is_for_foreground,
+)
 from tests.model.samples import T0, a_key, an_agent
 
 
@@ -63,6 +70,37 @@ def test_without_a_foreground_agent_there_is_none() -> None:
     )
 
 
+def test_the_user_in_person_is_not_an_agent_in_front() -> None:
+    person = member("ada", "/u1/direct", 999)
+    found = choose_foreground([person, member("arc", "/u1/agent/arc", 1)])
+    assert (found.agent_id, found.passed_over) == ("arc", {"ada": "it is the user in person"})
+
+
+@pytest.mark.parametrize(
+    ("path", "passed_on"),
+    [
+        ("/u1/cron/c1", True),
+        ("/u1/task/t1", True),
+        ("/u1/agent/arc/sub/0", True),
+        ("/u1/agent/arc/memory", True),
+        ("/u1/agent/arc/search/0", True),
+        ("/system/sweeper", False),
+        ("/u1/agent/arc", False),
+        ("/u1/telegram", False),
+        ("/u1/subuser/kid", False),
+        ("/u2/cron/c1", False),
+        ("/u1/direct", False),
+    ],
+)
+def test_messages_of_background_agents_go_to_the_foreground_too(path: str, passed_on: bool) -> None:
+    person, origin = member("ada", "/u1/direct"), member("x", path)
+    sender = member("arc", "/u1/agent/arc")
+    assert is_for_foreground(MessageKind.CHAT, origin, origin, person) is passed_on
+    assert is_for_foreground(MessageKind.FINAL, sender, origin, person) is passed_on
+    assert not is_for_foreground(MessageKind.QUESTION, origin, origin, person)
+    assert not is_for_foreground(MessageKind.CHAT, person, origin, person)
+
+
 @given(st.permutations([("a", 5), ("b", 5), ("c", 4), ("d", None)]))
 def test_the_order_of_the_records_does_not_matter(order: list[tuple[str, int | None]]) -> None:
     found = choose_foreground(member(name, "/u1/agent/arc", at) for name, at in order)
@@ -101,10 +139,10 @@ def test_of_several_keys_the_one_that_last_spoke_in_the_conversation_is_taken() 
     with pytest.raises(Refused) as caught:
         choose_connector_target(TELEGRAM, (one, two), "k9")
     assert caught.value.diagnostic == NotFound(
-        noun="telegram key that spoke in this conversation",
-        id="/u1/telegram",
-        candidates=tuple(Candidate(address=key, why="telegram key of u1") for key in ("k1", "k2")),
-        remedies=(Remedy(operation="user.keys", parameters={"user": "u1"}, why="list keys"),),
+        noun="telegram account of u1 that spoke in this conversation",
+        id="only",
+        candidates=tuple(Candidate(address=key, why="telegram") for key in ("k1", "k2")),
+        remedies=(Remedy(operation="user.keys", parameters={"user": "u1"}, why="list the accounts"),),
     )
 
 
@@ -113,7 +151,7 @@ def test_a_user_without_a_key_is_a_diagnostic() -> None:
     with pytest.raises(Refused) as caught:
         choose_connector_target(TELEGRAM, (a_key(user="u2"),), "k1")
     link = Remedy(operation="user.link", parameters={"user": "u1", "connector": "telegram"})
-    assert caught.value.diagnostic == NotFound(noun="telegram key", id="/u1/telegram", remedies=(link,))
+    assert caught.value.diagnostic == NotFound(noun="telegram account of u1", id="only", remedies=(link,))
 
 
 def test_the_built_in_connector_needs_no_key() -> None:
@@ -130,7 +168,7 @@ def test_the_built_in_connector_needs_no_key() -> None:
 def test_other_agents_have_no_chat_behind_them(path: str, kind: str, parameters: dict[str, str]) -> None:
     with pytest.raises(Refused) as caught:
         choose_connector_target(AgentPath.parse(path), (a_key(),))
-    look = Remedy(operation="user.keys", parameters=parameters, why="list keys")
+    look = Remedy(operation="user.keys", parameters=parameters, why="list the accounts")
     assert caught.value.diagnostic == UnknownTarget(
         address=path, reason=f"a {kind} agent has no chat behind it", remedies=(look,)
     )

@@ -84,3 +84,10 @@ def test_mail_is_known_from_what_a_person_types() -> None:
 def test_the_person_at_the_session_is_shown_where_an_answer_went() -> None:
     assert build_sent_line(["@arc", "@hudson"]) == "Scout: sent this answer to @arc, @hudson."
     assert build_sent_line([]) == ""
+
+
+def test_mail_for_the_user_needs_no_answer_from_the_agent() -> None:
+    mail = Mail(sender="/ada/cron/1", message_id="msg_1", body="All green.", for_user=True)
+    text = build_mail_text([mail], "claude")
+    assert "/ada/cron/1 wrote to your user; it needs no answer from you:" in text
+    assert "To answer" not in text

@@ -68,6 +68,8 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             "attentionPerMinute": 20,
             "openAttention": 50,
             "reservations": 64,
+            "linkAttempts": 5,
+            "linkAttemptsTotal": 50,
             "messagesToPersonPerMinute": 60,
             "wakesPerHour": 120,
             "askChain": 6,
@@ -102,6 +104,8 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             "agentIdle": 300.0,
             "reservation": 1800.0,
             "reservationMost": 86_400.0,
+            "linkCode": 900.0,
+            "chatExpiry": 86_400.0,
             "longPoll": 60.0,
             "streamComment": 15.0,
             "wallClockGap": 60.0,
@@ -120,6 +124,8 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             },
         },
         "routing": {"modelAssisted": False},
+        "chats": {"highRiskInGroups": False},
+        "roles": {"user": None, "subagent": None, "memory": None, "memorySearch": None, "task": None},
         "exitCheck": "block",
     }
 

@@ -20,6 +20,7 @@ from scout.policy.permit import (
     Permission,
     Subject,
     check_directory,
+    check_granted_directory,
     check_operation,
     check_project,
     identify_actor,
@@ -146,6 +147,62 @@ def test_a_token_may_act_for_those_it_names(kind: Actor) -> None:
     assert rule(actor, Deed.ACT_AS, at("/u9/agent/kid")) == "its token may act for it"
     assert rule(actor, Deed.ACT_AS, at("/u9/agent/other")) == ""
     assert rule(actor, Deed.ACT_AS, thing()) == ""
+
+
+PERSON = msgspec.structs.replace(
+    AGENT, agent_id="direct", path=AgentPath.parse("/u1/direct"), subusers=("kid",)
+)
+OWNED = (Deed.SEE, Deed.ADDRESS, Deed.ASK, Deed.SPAWN, Deed.READ, Deed.CONTROL, Deed.APPROVE)
+
+
+@pytest.mark.rows("R9.users-4")
+@pytest.mark.parametrize("deed", OWNED)
+def test_a_person_controls_what_is_theirs_and_their_sub_users(deed: Deed) -> None:
+    assert rule(PERSON, deed, at("/u1/agent/arc"))
+    assert rule(PERSON, deed, at("/kid/agent/toy")) == "the person's own"
+    assert rule(PERSON, deed, thing(user="kid")) == "the person's own"
+    assert rule(PERSON, deed, at("/u2/agent/arc")) == ""
+    assert rule(PERSON, deed, thing()) == ""
+    program = msgspec.structs.replace(AGENT, subusers=("kid",))
+    assert rule(program, deed, at("/kid/agent/toy")) == ""
+
+
+def test_a_person_sets_their_own_aliases_only() -> None:
+    assert rule(PERSON, Deed.SET_ALIAS, thing(user="u1")) == "the person it is for"
+    assert rule(PERSON, Deed.SET_ALIAS, thing(user="kid")) == ""
+
+
+@pytest.mark.parametrize("deed", [Deed.ADMINISTER, Deed.ENROL, Deed.REPORT_HOOK])
+def test_a_person_is_not_the_operator(deed: Deed) -> None:
+    assert rule(PERSON, deed, at("/u1/agent/arc")) == ""
+
+
+def test_a_person_with_control_decides_and_a_program_does_not() -> None:
+    theirs = at("/u2/agent/arc")
+    control = grant(Action.CONTROL, "/u2/agent/arc", None, "u1")
+    assert rule(PERSON, Deed.APPROVE, theirs, control) == "grant"
+    assert rule(AGENT, Deed.APPROVE, theirs, control) == ""
+    assert rule(PERSON, Deed.APPROVE, theirs, grant(Action.READ, "/u2/agent/arc", None, "u1")) == ""
+    assert rule(PERSON, Deed.APPROVE, msgspec.structs.replace(theirs, agent_id="direct"), control) == ""
+
+
+def test_only_a_person_has_users_of_their_own() -> None:
+    assert (PERSON.is_person, PERSON.own_users) == (True, ("u1", "kid"))
+    assert (AGENT.is_person, AGENT.own_users) == (False, ())
+    assert (GUEST.is_person, GUEST.own_users) == (False, ())
+
+
+def test_another_user_reaches_the_folders_that_were_granted() -> None:
+    assert check_granted_directory("/w/app/src", ("/w/lib", "/w/app"), "u2") == "/w/app/src"
+    for folder in ("/w", "/w/application", "/home"):
+        with pytest.raises(Refused) as caught:
+            check_granted_directory(folder, ("/w/app",), "u2")
+        parameters = {"action": "spawn", "holder": "u2", "project": folder}
+        assert caught.value.diagnostic == DirectoryNotAllowed(
+            directory=folder,
+            roots=("/w/app",),
+            remedies=(Remedy(operation="grant.add", parameters=parameters, why="for the operator"),),
+        )
 
 
 @pytest.mark.parametrize("deed", list(Deed))

@@ -20,6 +20,7 @@ from scout.policy.prompt import (
     SECTIONS,
     SYNTAX,
     TURN_LIMIT,
+    ParentContext,
     PromptContext,
     Syntax,
     Turn,
@@ -314,3 +315,22 @@ def test_a_name_is_one_line_of_visible_characters() -> None:
 if __name__ == "__main__":
     for _name, _text in snapshots().items():
         (SNAPSHOTS / _name).write_text(_text)
+
+
+@pytest.mark.parametrize(
+    ("parent", "says"),
+    [
+        (ParentContext(address="@arc"), "It has no transcripts yet."),
+        (
+            ParentContext(
+                address="@arc", description="the shop", folder="/w/arc", transcripts=("/t/1.jsonl",)
+            ),
+            "/t/1.jsonl",
+        ),
+    ],
+)
+def test_a_memory_agent_is_told_what_it_answers_from(parent: ParentContext, says: str) -> None:
+    text = build_contract(with_(parent=parent), "claude").text
+    assert "You answer questions about the past work of @arc" in text
+    assert says in text
+    assert ("It works in /w/arc." in text) is (parent.folder is not None)

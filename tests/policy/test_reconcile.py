@@ -188,7 +188,7 @@ def test_an_unsigned_folder_of_an_agent_gets_its_identity_file_again(
         (
             {"claimed": True, "problem": "its signature is not valid"},
             TreeDifference.FORGED,
-            "its signature is not valid; nothing in it is believed",
+            "its signature is not valid; Scout does not trust it",
         ),
         (
             {"problem": "it has no identity file"},

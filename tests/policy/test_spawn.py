@@ -15,15 +15,15 @@ from scout.policy.tree.spawn import (
     RESERVE,
     BaseFacts,
     SpawnNames,
-    branch_exists,
+    build_branch_exists_refusal,
+    build_child_config,
+    build_no_branch_refusal,
+    build_setup_failed_refusal,
     check_depth,
     check_repository,
     check_room,
-    child_config,
     name_children,
-    no_branch,
     offer_harnesses,
-    setup_failed,
 )
 from scout.protocol.correction import correct_remedies
 from scout.protocol.operations import build_command_line
@@ -125,7 +125,7 @@ def test_room_is_counted_for_all_children_together() -> None:
 def exists(*branches: str, slugs: tuple[str, ...], count: int | None = None) -> Diagnostic:
     branch = BirthBranch(root="main", text=branches[0])
     wish = SpawnNames(slugs=slugs, count=count)
-    return branch_exists(branch, "/w/arc", wish, lambda one: one not in branches)
+    return build_branch_exists_refusal(branch, "/w/arc", wish, lambda one: one not in branches)
 
 
 def test_a_taken_branch_offers_the_first_free_slug() -> None:
@@ -139,16 +139,16 @@ def test_a_taken_branch_offers_the_first_free_slug() -> None:
 
 def test_if_no_slug_is_free_none_is_offered() -> None:
     branch = BirthBranch(root="main", text="main.api")
-    problem = branch_exists(branch, "/w/arc", SpawnNames(slugs=("api",)), lambda _: False)
+    problem = build_branch_exists_refusal(branch, "/w/arc", SpawnNames(slugs=("api",)), lambda _: False)
     assert problem.remedies == ()
 
 
 def test_a_parent_without_a_branch() -> None:
-    assert commands(no_branch("@bo", "@arc")) == [
+    assert commands(build_no_branch_refusal("@bo", "@arc")) == [
         "scout spawn --from @arc api",
         "scout spawn --from @bo --role worker api",
     ]
-    assert commands(no_branch("@bo", None)) == ["scout spawn --from @bo --role worker api"]
+    assert commands(build_no_branch_refusal("@bo", None)) == ["scout spawn --from @bo --role worker api"]
 
 
 # -- setup and harness -------------------------------------------------------------------------------
@@ -156,11 +156,11 @@ def test_a_parent_without_a_branch() -> None:
 
 def test_a_failed_setup_can_be_left_out_or_given_more_time() -> None:
     facts: dict[str, Any] = {"exit_code": 3, "seconds": 2.0, "output": "one\nno network\n"}
-    failed = setup_failed("npm ci", **facts, timed_out=False, directory="/w/arc")
+    failed = build_setup_failed_refusal("npm ci", **facts, timed_out=False, directory="/w/arc")
     assert failed.message == "the setup command `npm ci` ended with 3: no network"
     assert commands(failed) == ["scout spawn --no-setup api"]
     facts["seconds"] = 600.0
-    late = setup_failed("npm ci", **facts, timed_out=True, directory="/w/arc")
+    late = build_setup_failed_refusal("npm ci", **facts, timed_out=True, directory="/w/arc")
     assert "did not end within 600 s" in late.message
     assert commands(late)[1] == "scout project set --project /w/arc worktree.setupSeconds 1800"
 
@@ -189,9 +189,9 @@ def test_a_child_has_its_parents_program_unless_it_gets_another() -> None:
         description="the parent",
         permission_profile=PermissionProfile.REVIEW,
     )
-    same = child_config(parent, None, None, name="lint")
+    same = build_child_config(parent, None, None, name="lint")
     assert (same.name, same.harness, same.command, same.model) == ("lint", "command", ("cat",), "m1")
     assert (same.permission_profile, same.description) == (PermissionProfile.REVIEW, None)
-    other = child_config(parent, "codex", None, name=None)
+    other = build_child_config(parent, "codex", None, name=None)
     assert (other.harness, other.command, other.model) == ("codex", (), None)
-    assert child_config(parent, "command", "m2", name=None).model == "m2"
+    assert build_child_config(parent, "command", "m2", name=None).model == "m2"

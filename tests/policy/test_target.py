@@ -6,7 +6,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.identity.problem import MalformedAddress
 from scout.model.problems.target import UnknownTarget
 from scout.policy.directory import OUTSIDE
-from scout.policy.resolve import Resolution, Targeting, decide_target, resolve, soft_mentions
+from scout.policy.resolve import Resolution, Targeting, decide_target, list_soft_mentions, resolve
 from tests.policy.fleets import NOW, agent, fleet
 
 ROSTER = fleet(agent("arc"), agent("bow"))
@@ -75,5 +75,5 @@ def test_nobody_is_never_guessed() -> None:
 
 
 def test_soft_mentions_are_those_after_the_beginning() -> None:
-    assert soft_mentions("@arc please ask @bow and @hal.main") == ("@bow", "@hal.main")
-    assert soft_mentions("nobody is meant") == ()
+    assert list_soft_mentions("@arc please ask @bow and @hal.main") == ("@bow", "@hal.main")
+    assert list_soft_mentions("nobody is meant") == ()

@@ -145,6 +145,7 @@ TEXTS = {
     "roots": "/a:/b",
     "environment": "A_*:B",
     "logLevel": "error",
+    "exitCheck": "nudge",
     "notify.webhooks": "http://127.0.0.1:1/a https://example.org",
     "notify.secretFile": "/a",
 }

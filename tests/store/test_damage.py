@@ -11,7 +11,7 @@ import pytest
 from scout.protocol.operations import OPERATIONS
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, restore
-from scout.store.integrity.damage import DamageReport, examine, looks_sound
+from scout.store.integrity.damage import DamageReport, examine, is_header_sound
 from scout.store.integrity.wal import read_log
 from scout.store.ledger import read_last_seq
 from scout.store.migrate import CURRENT, migrate
@@ -55,7 +55,7 @@ def examine_untouched(path: Path) -> DamageReport:
     files = {file: file.read_bytes() for file in beside}
     report = examine(path)
     assert all(file.read_bytes() == content for file, content in files.items())
-    assert looks_sound(path) or not report.sound
+    assert is_header_sound(path) or not report.sound
     assert all(remedy.operation in OPERATIONS for remedy in report.remedies)
     return report
 
@@ -91,7 +91,7 @@ def test_what_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     report = examine_untouched(path)
     assert "not a database" in report.problems[0]
     assert (report.events, report.remedies[0].parameters) == (0, {"file": "FILE"})
-    assert not looks_sound(path)
+    assert not is_header_sound(path)
 
 
 @pytest.mark.parametrize("part", [0.9, 0.5, 0.1, 0.001])
@@ -151,12 +151,12 @@ def test_a_write_ahead_log_that_sqlite_would_ignore_is_a_loss(tmp_path: Path) ->
     assert "write-ahead log" in report.problems[0]
     log.write_bytes(content[:12] + b"??" + content[14:])  # the header's own sum no longer holds
     assert not examine_untouched(path).sound
-    assert not looks_sound(path)
+    assert not is_header_sound(path)
     log.write_bytes(content[:20])
     assert not examine_untouched(path).sound
-    assert not looks_sound(path)
+    assert not is_header_sound(path)
     log.write_bytes(content)
-    assert looks_sound(path)
+    assert is_header_sound(path)
 
 
 def test_a_scribble_in_the_write_ahead_log_loses_answered_commits(tmp_path: Path) -> None:

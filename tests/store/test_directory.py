@@ -20,20 +20,11 @@ from scout.policy.directory import OUTSIDE, Directory, Wanted
 from scout.policy.fleet import Fleet
 from scout.policy.nearest import build_keys
 from scout.policy.resolve import resolve
-from scout.store.database import connect
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
 from tests.policy.fleets import NOW, agent, alias, endpoint, session
 from tests.store.facts import append_records
-
-
-@pytest.fixture
-def store(tmp_path: Path):
-    connection = connect(tmp_path / "scout.db")
-    migrate(connection)
-    yield connection
-    connection.close()
 
 
 @contextlib.contextmanager

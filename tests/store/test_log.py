@@ -16,20 +16,10 @@ from scout.model.events.envelope import Changed
 from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
-from scout.store.database import connect
 from scout.store.ledger import read_events
-from scout.store.migrate import migrate
 from scout.store.table import TABLES, get_table
 from tests.policy.fleets import agent
 from tests.store.facts import NOW, append_records, fact
-
-
-@pytest.fixture
-def store(tmp_path: Path):
-    connection = connect(tmp_path / "scout.db")
-    migrate(connection)
-    yield connection
-    connection.close()
 
 
 @pytest.mark.rows("R0-11")

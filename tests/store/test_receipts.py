@@ -5,19 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from scout.store.database import connect
 from scout.store.integrity.verify import verify
 from scout.store.ledger import Ledger, Remembered
-from scout.store.migrate import migrate
 from tests.store.facts import NOW, post_message
-
-
-@pytest.fixture
-def store(tmp_path: Path):
-    connection = connect(tmp_path / "scout.db")
-    migrate(connection)
-    yield connection
-    connection.close()
 
 
 def test_an_answer_is_kept_per_actor_operation_and_key(store: sqlite3.Connection) -> None:

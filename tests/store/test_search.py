@@ -1,7 +1,6 @@
 """What was said is found, by those who may read it, as soon as it is said."""
 
 import sqlite3
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,25 +19,15 @@ from scout.model.events.talk import (
 )
 from scout.model.ref import Ref
 from scout.model.work_item import create_work, update_work
-from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import VOLATILE_FIELDS, VOLATILE_TABLES
 from scout.store.ledger import read_last_seq
-from scout.store.migrate import migrate
 from scout.store.search import SearchHit, index_events, list_places, search
 from scout.store.table import TABLES
 from tests.store.facts import NOW, fact
 
 ANN, BOB, EVE = (derive_id("agt", name) for name in ("ann", "bob", "eve"))
 HALL, ROOM = (derive_id("cnv", name) for name in ("hall", "room"))
-
-
-@pytest.fixture
-def store(tmp_path: Path):
-    connection = connect(tmp_path / "scout.db")
-    migrate(connection)
-    yield connection
-    connection.close()
 
 
 def say(store: sqlite3.Connection, text: str, conversation: str = HALL, sender: str = ANN) -> str:
@@ -199,4 +188,4 @@ def test_every_table_is_the_log_projected_derived_or_listed_as_volatile(store: s
     listed = [name for kind in kinds for name in kind]
     assert sorted(found - shadows) == sorted(listed)
     volatile = {name for name, table in TABLES.items() if table.record in VOLATILE_FIELDS}
-    assert volatile == {"agents", "endpoints", "sessions", "nodes", "tokens"}
+    assert volatile == {"agents", "connector_keys", "endpoints", "sessions", "nodes", "tokens"}

@@ -17,19 +17,10 @@ from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import verify
 from scout.store.ledger import append, read_events, read_last_seq
-from scout.store.migrate import migrate
 from scout.store.table import TABLES
 from tests.model.generate import records
 from tests.policy.fleets import agent, alias, endpoint, session
 from tests.store.facts import append_records, post_message
-
-
-@pytest.fixture
-def store(tmp_path: Path):
-    connection = connect(tmp_path / "scout.db")
-    migrate(connection)
-    yield connection
-    connection.close()
 
 
 def find_path(connection: sqlite3.Connection) -> Path:

@@ -4,14 +4,23 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from tests.daemon.daemons import eventually
-from tests.live.machine import Machine
 
 __all__ = ["Pane", "a_pane", "a_shell_pane"]
+
+
+class Machine(Protocol):
+    """Where a person works: a folder, and what is set there."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def environ(self) -> Mapping[str, str]: ...
 
 
 class Pane:

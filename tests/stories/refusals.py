@@ -134,6 +134,31 @@ def _paused(stage: Stage) -> Words:
     return ["wake", "@talkie"]
 
 
+def _wrong_time(stage: Stage) -> Words:
+    stage.agent("nightly", command=["cat"])
+    return ["cron", "add", "0 25 * * *", "--to", "@nightly", "Check the build."]
+
+
+_NOBODY = {"token": f"1:{'x' * 35}", "baseUrl": "http://127.0.0.1:9"}
+
+
+def _unreachable_chat(stage: Stage) -> Words:
+    secrets = stage.shell.folder / "telegram.env"
+    secrets.write_text(f"token={_NOBODY['token']}\n")
+    place = f"baseUrl={_NOBODY['baseUrl']}"
+    return ["connector", "add", "telegram", "--set", place, "--secrets", str(secrets)]
+
+
+def _add_unreachable_chat(_: Stage) -> tuple[str, str, Any]:
+    return "POST", "/v1/connectors", {"connector": "telegram", "values": _NOBODY}
+
+
+def _retired_user(stage: Stage) -> Words:
+    stage.do("user", "add", "gwen")
+    stage.do("user", "retire", "gwen")
+    return ["user", "link", "gwen", "telegram"]
+
+
 def _retired(stage: Stage) -> Words:
     stage.agent("gone")
     stage.do("agent", "retire", "@gone")
@@ -386,6 +411,17 @@ SCENES: dict[str, Scene] = {
     ),
     "target_offline": Scene(_offline, http=_ask("/system/sweeper")["http"]),
     "paused": Scene(_paused, http=lambda _: ("POST", "/v1/agents/%40talkie/wake", {})),
+    "malformed_cron": Scene(
+        _wrong_time,
+        http=lambda _: ("POST", "/v1/schedules", {"cron": "0 25 * * *", "to": "@nightly", "body": "x"}),
+        tool=None,  # no tool is about schedules
+    ),
+    "connector_failed": Scene(_unreachable_chat, http=_add_unreachable_chat),
+    "retired_user": Scene(
+        _retired_user,
+        http=lambda _: ("POST", "/v1/users/gwen/link", {"connector": "telegram"}),
+        tool=None,  # no tool is about users
+    ),
     "retired_target": Scene(_retired, **_ask("@gone")),
     "name_taken": Scene(_name_taken),
     "expired_card": Scene(

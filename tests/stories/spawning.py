@@ -3,12 +3,13 @@
 import os
 import shlex
 import shutil
+import signal
 from pathlib import Path
 
+from scout.daemon.start import start
 from tests.cli.running import Shell
+from tests.daemon.daemons import eventually
 from tests.tree.repositories import git
-
-__all__ = ["PausedGit", "branches", "project", "trees_of"]
 
 _WRAPPER = """#!/bin/sh
 # Counts the commands while it is armed, and stops before the one that is wanted.
@@ -83,3 +84,20 @@ def trees_of(folder: Path) -> list[str]:
     """The work trees as git knows them, without the main one."""
     lines = git(folder, "worktree", "list", "--porcelain").splitlines()
     return [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")][1:]
+
+
+def up(me: Shell, paused: PausedGit) -> int:
+    """The daemon, which meets the git that stops; its process."""
+    return start(str(me.home), environ={**me.environ, "PATH": paused.path})[0].pid
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not Path(f"/proc/{pid}").exists() or is_dead(pid))
+
+
+def is_dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True

@@ -5,7 +5,6 @@ import contextlib
 import os
 import pty
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,11 +13,9 @@ from typing import Any
 
 import pytest
 
-from scout.daemon.start import start
-from tests import soak
 from tests.cli.running import Shell, a_shell, start_daemon
-from tests.daemon.daemons import Daemon, eventually
-from tests.stories.spawning import PausedGit, branches, project, trees_of
+from tests.daemon.daemons import Daemon
+from tests.stories.spawning import branches, project, trees_of
 from tests.surface.site import Site
 from tests.tree.repositories import commit, git, head
 
@@ -265,104 +262,3 @@ def test_nothing_of_the_repository_runs_during_a_finish(me: Shell) -> None:
     hooks.rename(me.folder / "hooks")
     shown = git(arc, "cat-file", "-p", f"{done['saved']}:new.txt")
     assert shown == "new"
-
-
-# -- kill -9 -------------------------------------------------------------------------------------------
-
-
-def up(me: Shell, paused: PausedGit) -> int:
-    """The daemon, which meets the git that stops; its process."""
-    return start(str(me.home), environ={**me.environ, "PATH": paused.path})[0].pid
-
-
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not Path(f"/proc/{pid}").exists() or _is_dead(pid))
-
-
-def _is_dead(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
-
-
-def stop_at(paused: PausedGit, process: "subprocess.Popen[bytes]") -> int:
-    """The git that stopped, once it has; 0 if the command ended without reaching it."""
-    eventually(lambda: paused.reached or process.poll() is not None, 60)
-    paused.disarm()
-    return paused.reached
-
-
-CHOICES = pytest.mark.parametrize(
-    "choice", [("--merge",), ("--discard", "--reason", "no")], ids=["merge", "discard"]
-)
-
-
-@pytest.mark.rows("R10.6-10")
-@CHOICES
-def test_a_kill_before_some_git_commands_loses_nothing(me: Shell, choice: tuple[str, ...]) -> None:
-    kill_before_commands(me, choice, 6)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-@CHOICES
-def test_a_kill_before_any_git_command_loses_nothing(
-    me: Shell, choice: tuple[str, ...], soaked: soak.Soaked
-) -> None:
-    soaked(kills=kill_before_commands(me, choice, 1000))
-
-
-def kill_before_commands(me: Shell, choice: tuple[str, ...], most: int) -> int:
-    """Kill the daemon before git commands of a finish, this many at most; how often it was killed."""
-    arc, paused = project(me), PausedGit(me.folder / "git")
-    pid = up(me, paused)
-    address, _ = grown(me, arc, "count")
-    paused.arm(-1)
-    me.say("finish", address, *choice, within=60)
-    paused.disarm()
-    steps = len(paused.commands)
-    wanted = (
-        range(steps) if soak.is_soak() else sorted({steps * part // 6 for part in range(6)} | {steps - 1})
-    )
-    for step in wanted:
-        slug = f"k{step}"
-        address, tree = grown(me, arc, slug)
-        theirs = head(tree)
-        if "--discard" in choice:
-            (tree / "new.txt").write_text("new\n")
-        (paused.folder / "reached").unlink(missing_ok=True)
-        words = ["finish", address, *choice, "--idempotency-key", slug, "--json"]
-        paused.arm(step)
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scout", *words],
-            cwd=arc,
-            env=me.environ,
-            stdin=quiet,
-            stdout=quiet,
-            stderr=quiet,
-        )
-        if stopped := stop_at(paused, process):
-            kill(pid)
-            os.kill(stopped, signal.SIGKILL)
-            pid = up(me, paused)
-        process.wait(60)
-        # The same request again: the finish is completed once, whatever had happened before.
-        report = me.data(*words[:-1], cwd=arc, within=60)
-        assert report == me.data(*words[:-1], cwd=arc, within=60)
-        assert report["state"] == "finished", (step, report)
-        assert (branches(arc), trees_of(arc)) == (["main"], []), step
-        assert git(arc, "status", "--porcelain") == "", step
-        assert list((me.home / "trees" / "journal").glob("*.json")) == []
-        if "--merge" in choice:
-            assert (arc / f"{slug}.txt").exists()
-            merges = git(arc, "log", "--first-parent", "--format=%s", "--merges").splitlines()
-            assert sum(f"'main.{slug}'" in line for line in merges) == 1
-        else:
-            assert git(arc, "cat-file", "-t", theirs) == "commit"
-            assert git(arc, "show", f"{report['saved']}:new.txt") == "new"
-    verified = me.say("verify", within=60)
-    assert "clean" in verified
-    return len(wanted)

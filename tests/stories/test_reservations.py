@@ -1,6 +1,5 @@
 """Who edits what: agents reserve files, see each other's, and are told when they changed the same one."""
 
-import asyncio
 import json
 import os
 import shlex
@@ -8,18 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.hosting import Hosted
 from tests.cli.running import Shell, a_shell, start_daemon
 from tests.daemon.daemons import Daemon, eventually
+from tests.stories.mcp_client import over_mcp
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -52,19 +49,6 @@ def an_agent(shell: Shell, name: str, project: Path, command: str = "cat") -> No
 
 def token_of(shell: Shell, name: str) -> str:
     return str(shell.data("token", "create", "--agent", f"@{name}")["secret"])
-
-
-def over_mcp(shell: Shell, token: str, act: Callable[[Client], Awaitable[Any]]) -> Any:
-    url, headers = shell.data("status")["url"], {"Authorization": f"Bearer {token}"}
-
-    async def run() -> Any:
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-        ):
-            return await act(client)
-
-    return asyncio.run(run())
 
 
 def tool(shell: Shell, token: str, name: str, **arguments: Any) -> Any:

@@ -1,19 +1,17 @@
 """The route operator: whoever composes a text names its target in it, at every surface."""
 
-import asyncio
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
-import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.cli.running import Shell, a_shell, start_daemon
+from tests.stories.mcp_client import over_mcp
 
 pytestmark = pytest.mark.slow
 
@@ -37,21 +35,6 @@ def post(me: Shell, path: str, **what: Any) -> tuple[int, Any]:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
-
-
-def over_mcp(me: Shell, act: Callable[[Client], Awaitable[Any]]) -> Any:
-    """What an MCP client gets that is connected as the agent `aa`."""
-    token = me.data("agent", "register", "aa")["token"]
-    url, headers = me.data("status")["url"], {"Authorization": f"Bearer {token}"}
-
-    async def run() -> Any:
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-        ):
-            return await act(client)
-
-    return asyncio.run(run())
 
 
 def mail(me: Shell) -> list[str]:
@@ -129,5 +112,5 @@ def test_an_mcp_client_names_the_target_in_the_text(me: Shell) -> None:
         with pytest.raises(MCPError, match=r"malformed_address.*character 2"):
             await client.get_prompt("delegate", {"task": ">>"})
 
-    over_mcp(me, act)
+    over_mcp(me, me.data("agent", "register", "aa")["token"], act)
     assert "hi" in mail(me)

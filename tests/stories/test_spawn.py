@@ -148,7 +148,7 @@ def test_a_terminal_shows_one_picture_and_ctrl_c_leaves_the_work_running(me: She
     assert "running" in shown
     assert "@arc.api" in shown
     assert "@arc.ui" in shown
-    assert "the work continues; come back with:" in shown
+    assert "the work continues; to wait again:" in shown
     flights = [word for word in shown.split() if word.startswith("flt_")]
     assert len(set(flights)) == 2
     states = {one["state"] for one in me.data("flight", "list", "--open")["items"]}

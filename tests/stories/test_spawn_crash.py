@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from scout.daemon.start import start
-from tests.cli.running import Shell, a_shell
+from tests import soak
+from tests.cli.running import Shell, a_shell, start_daemon
 from tests.daemon.daemons import eventually
+from tests.stories.kill_points import TracedWrites, choose_steps, is_dead, kill, start_with
 from tests.stories.spawning import PausedGit, branches, project, trees_of
 from tests.tree.repositories import git
 
@@ -26,38 +27,21 @@ def me() -> Generator[Shell]:
         yield shell
 
 
-def up(me: Shell, paused: PausedGit) -> int:
-    """The daemon, which meets the git that stops; its process."""
-    return start(str(me.home), environ={**me.environ, "PATH": paused.path})[0].pid
-
-
-def begin_spawn(me: Shell, arc: Path) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "scout", "spawn", "api", "--no-wait"]
+def begin_spawn(me: Shell, arc: Path, slug: str = "api") -> "subprocess.Popen[bytes]":
+    words = [sys.executable, "-m", "scout", "spawn", slug, "--no-wait"]
     quiet = subprocess.DEVNULL
     return subprocess.Popen(words, cwd=arc, env=me.environ, stdin=quiet, stdout=quiet, stderr=quiet)
 
 
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not Path(f"/proc/{pid}").exists() or _is_dead(pid))
+def has_agent(me: Shell, slug: str = "api") -> bool:
+    return f"@arc.{slug}" in [one["address"] for one in me.data("who")["items"]]
 
 
-def _is_dead(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
-
-
-def has_agent(me: Shell) -> bool:
-    return "@arc.api" in [one["address"] for one in me.data("who")["items"]]
-
-
-def check_whole(me: Shell, arc: Path) -> bool:
+def check_whole(me: Shell, arc: Path, slug: str = "api") -> bool:
     """Whether the child exists: with branch, work tree, identity and journal alike, or without any of them."""
-    there = has_agent(me)
-    tree = arc / ".scout" / "worktrees" / "api"
-    assert branches(arc) == (["main", "main.api"] if there else ["main"])
+    there = has_agent(me, slug)
+    tree = arc / ".scout" / "worktrees" / slug
+    assert branches(arc) == (["main", f"main.{slug}"] if there else ["main"])
     assert trees_of(arc) == ([str(tree)] if there else [])
     assert (tree / ".scout" / "identity.json").exists() == there
     assert tree.exists() == there
@@ -72,7 +56,7 @@ def check_whole(me: Shell, arc: Path) -> bool:
 @pytest.mark.rows("R10.1-6")
 def test_a_kill_before_each_git_command_leaves_nothing_half(me: Shell) -> None:
     arc, paused = project(me), PausedGit(me.folder / "git")
-    pid = up(me, paused)
+    pid = start_with(me, paused)
     paused.arm(-1)
     me.say("spawn", "count", "--no-wait", cwd=arc)
     paused.disarm()
@@ -90,16 +74,68 @@ def test_a_kill_before_each_git_command_leaves_nothing_half(me: Shell) -> None:
         os.kill(stopped, signal.SIGKILL)
         typed.wait(30)
         paused.disarm()
-        pid = up(me, paused)
+        pid = start_with(me, paused)
         assert not check_whole(me, arc), paused.commands[step]
     assert "main.api" in json.dumps(me.data("attention")["items"])
     me.say("spawn", "api", "--no-wait", cwd=arc)
     assert check_whole(me, arc)
 
 
+@pytest.mark.rows("R10.1-6")
+def test_a_kill_before_some_writes_leaves_nothing_half(me: Shell) -> None:
+    kill_before_writes(me)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_a_kill_before_any_write_leaves_nothing_half(me: Shell, soaked: soak.Soaked) -> None:
+    soaked(kills=kill_before_writes(me))
+
+
+def kill_before_writes(me: Shell) -> int:
+    """Kill the daemon before writes of a spawn: pages, commits, journal entries, the identity; how often it was."""
+    arc = project(me)
+    pid = start_daemon(me).pid
+    writes = trace_of(me, arc, "count")
+    writes.begin(pid)
+    assert begin_spawn(me, arc, "count").wait(120) == 0
+    count = writes.end()
+    assert count > 5
+    discard(me, "count")
+    kills = 0
+    for step in choose_steps(count, 4, all_of_them=soak.is_soak()):
+        slug = f"w{step}"
+        writes = trace_of(me, arc, slug)
+        writes.begin(pid, kill_at=step)
+        typed = begin_spawn(me, arc, slug)
+        eventually(lambda: is_dead(pid) or typed.poll() is not None, 120)  # noqa: B023 (used at once)
+        writes.end()
+        if is_dead(pid):
+            pid = start_daemon(me).pid
+            kills += 1
+        typed.wait(60)
+        told = me.type("tree", "--reconcile", cwd=arc)
+        assert (told.returncode, "clean" in told.stdout) == (0, True), (step, told)
+        if check_whole(me, arc, slug):
+            discard(me, slug)
+    assert kills > 2
+    assert "clean" in me.say("verify", within=60)
+    return kills
+
+
+def trace_of(me: Shell, arc: Path, slug: str) -> TracedWrites:
+    tree = arc / ".scout" / "worktrees" / slug
+    files = (me.home / "scout.db-wal", me.home / "trees" / "journal", tree, tree / ".scout")
+    return TracedWrites(me.folder / "strace", files)
+
+
+def discard(me: Shell, slug: str) -> None:
+    me.say("finish", f"@arc.{slug}", "--discard", "--reason", "the next one", within=60)
+
+
 def test_git_that_outlives_the_daemon_changes_nothing(me: Shell) -> None:
     arc, paused = project(me), PausedGit(me.folder / "git")
-    pid = up(me, paused)
+    pid = start_with(me, paused)
     paused.arm(-1)
     me.say("spawn", "count", "--no-wait", cwd=arc)
     step = next(number for number, one in enumerate(paused.commands) if "worktree add" in one)
@@ -112,23 +148,23 @@ def test_git_that_outlives_the_daemon_changes_nothing(me: Shell) -> None:
     kill(pid)
     paused.disarm()
     (paused.folder / "go").write_text("on\n")
-    eventually(lambda: _is_dead(stopped), 30)
+    eventually(lambda: is_dead(stopped), 30)
     typed.wait(30)
-    up(me, paused)
+    start_with(me, paused)
     assert not check_whole(me, arc)
 
 
 def test_a_kill_during_the_setup_ends_the_command_and_undoes_the_child(me: Shell) -> None:
     arc, paused = project(me), PausedGit(me.folder / "git")
-    pid = up(me, paused)
+    pid = start_with(me, paused)
     mark = me.folder / "setup.pid"
     me.say("project", "set", "worktree.setup", f"echo $$ > {mark}; echo half > built; sleep 600", cwd=arc)
     typed = begin_spawn(me, arc)
     running = eventually(lambda: int(mark.read_text() or 0) if mark.exists() else None, 30)
     kill(pid)
-    eventually(lambda: _is_dead(running), 10)
+    eventually(lambda: is_dead(running), 10)
     typed.wait(30)
-    up(me, paused)
+    start_with(me, paused)
     assert not check_whole(me, arc)
     (item,) = [one for one in me.data("attention")["items"] if "main.api" in one["title"]]
     saved = next(word.strip(".") for word in item["body"].split() if len(word.strip(".")) == 40)
@@ -137,7 +173,7 @@ def test_a_kill_during_the_setup_ends_the_command_and_undoes_the_child(me: Shell
 
 def test_a_stop_during_the_setup_is_quick_and_leaves_nothing(me: Shell) -> None:
     arc, paused = project(me), PausedGit(me.folder / "git")
-    up(me, paused)
+    start_with(me, paused)
     mark = me.folder / "setup.pid"
     me.say("project", "set", "worktree.setup", f"echo $$ > {mark}; sleep 600", cwd=arc)
     typed = begin_spawn(me, arc)
@@ -145,16 +181,16 @@ def test_a_stop_during_the_setup_is_quick_and_leaves_nothing(me: Shell) -> None:
     began = time.monotonic()
     me.say("down")
     assert time.monotonic() - began < 20
-    assert _is_dead(running)
+    assert is_dead(running)
     typed.wait(30)
-    up(me, paused)
+    start_with(me, paused)
     assert not check_whole(me, arc)
 
 
 def test_a_child_that_is_registered_is_completed(me: Shell) -> None:
     """Its identity file cannot be written, because the setup has put something in its place."""
     arc, paused = project(me), PausedGit(me.folder / "git")
-    pid = up(me, paused)
+    pid = start_with(me, paused)
     me.say("project", "set", "worktree.setup", "rm -r .scout; echo x > .scout", cwd=arc)
     made = me.data("spawn", "api", cwd=arc)["agents"][0]
     assert "identity file" in made["notes"][0]
@@ -163,7 +199,7 @@ def test_a_child_that_is_registered_is_completed(me: Shell) -> None:
     tree = arc / ".scout" / "worktrees" / "api"
     (tree / ".scout").unlink()
     git(tree, "checkout", "--", ".scout")
-    up(me, paused)
+    start_with(me, paused)
     assert check_whole(me, arc)
     assert json.loads((tree / ".scout/identity.json").read_text())["id"] == made["agent"]["id"]
     assert any("completed" in one["title"] for one in me.data("attention")["items"])

@@ -8,17 +8,7 @@ import pytest
 
 from scout.ports import GitFailed
 from scout.tree.worktrees import GitWorkTrees
-from tests.tree.repositories import commit, files, head, repository, trees
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return repository(tmp_path / "arc")
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> GitWorkTrees:
-    return trees(tmp_path)
+from tests.tree.repositories import commit, files, head, repository
 
 
 @pytest.fixture

@@ -12,12 +12,7 @@ import pytest
 from scout.base.time import Time
 from scout.ports import FoundFolder, GitFailed
 from scout.tree.folders import ScoutFolders
-from tests.tree.repositories import KEY, commit, git, head, identity, repository, trees
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return repository(tmp_path / "arc")
+from tests.tree.repositories import KEY, commit, git, head, identity, trees
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from scout.base.time import Time
 from scout.ports import JournalEntry
 from scout.tree.journal import FileJournal
-from scout.tree.tree_ports import tree_ports
+from scout.tree.tree_ports import build_tree_ports
 
 
 def entry(ident: str, at: int = 1, **facts: str) -> JournalEntry:
@@ -71,7 +71,7 @@ def test_what_scout_did_not_write_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_daemon_gets_all_three_ports(tmp_path: Path) -> None:
-    ports = tree_ports(tmp_path, b"key", ("NODE_*",))
+    ports = build_tree_ports(tmp_path, b"key", ("NODE_*",))
     ports.journal.begin(entry("jrn_1"))
     assert (tmp_path / "trees" / "journal" / "jrn_1.json").exists()
     assert ports.work_trees.look(str(tmp_path)) is None

@@ -12,16 +12,6 @@ from tests.tree.repositories import commit, files, git, head, repository, trees
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return repository(tmp_path / "arc")
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> GitWorkTrees:
-    return trees(tmp_path)
-
-
-@pytest.fixture
 def tree(root: Path, work: GitWorkTrees) -> Path:
     """A work tree on `main.auth` with one commit: a file changed, one added, one removed."""
     tree = Path(work.add(str(root), "main.auth", "auth", head(root)).path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scout.ports import GitFailed
-from scout.tree.repository_lock import RepositoryLocks
+from scout.tree.git.repository_lock import RepositoryLocks
 from tests.tree.repositories import commit, git, head, repository, trees
 
 _ADDING = """

@@ -10,12 +10,7 @@ import pytest
 from scout.ports import GitFailed, GitTree
 from scout.ports.worktrees import TreeToCompare
 from scout.tree.worktrees import GitWorkTrees
-from tests.tree.repositories import commit, files, git, head, repository, trees
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> GitWorkTrees:
-    return trees(tmp_path)
+from tests.tree.repositories import commit, files, git, head, repository
 
 
 def add(work: GitWorkTrees, root: Path, slug: str = "auth", branch: str = "main") -> Path:

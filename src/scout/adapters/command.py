@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class Command(BasicHarness):
         self, sessions: Path, limits: RunLimits | None = None, environment: tuple[str, ...] = ()
     ) -> None:
         self._sessions = sessions.absolute()
-        self._environment = environment
+        self._environment = build_environment({}, also=environment)  # the daemon's own does not change
         self._limits = limits or RunLimits()
 
     async def probe(self) -> Probe:
@@ -120,6 +120,7 @@ class Command(BasicHarness):
     async def _accept(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
         """Start the run, unless it has started."""
         if run.state() is RunState.ABSENT:
+            run.prepare()
             _begin(run, _launch(spec, prompt, run, self._environment))
         process = await run.wait_for_process(_BEGIN_WAIT)
         if process is None:  # with an empty `pid` file, it may have started
@@ -169,10 +170,10 @@ def _begin(run: Run, launch: Launch) -> None:
         raise TurnImpossible(f"{launch.command[0]}: {error}") from error
 
 
-def _launch(spec: SessionSpec, prompt: Prompt, run: Run, also: tuple[str, ...]) -> Launch:
+def _launch(spec: SessionSpec, prompt: Prompt, run: Run, inherited: Mapping[str, str]) -> Launch:
     if not spec.command:
         raise TurnImpossible(_NO_COMMAND, remedies=(_set_command(spec),))
-    environment = build_environment(prompt.environment, also=also)
+    environment = {**inherited, **prompt.environment}
     directory = choose_directory(spec, run.folder / "work")
     command = find_command(spec.command, directory, environment["PATH"])
     if command is None:

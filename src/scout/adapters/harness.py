@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from scout.adapters.transcript import inner, items
+from scout.adapters.transcript import get_object, to_list
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import Layer, Missing, SessionNotAttachable
-from scout.ports import Failed, HumanAnswer, Observed, OpenedSession, Prompt, SessionSpec, Tailed
-from scout.settings.folder import make_private
+from scout.ports import Failed, HumanAnswer, Observed, OpenedSession, Prompt, SessionSpec, Tailed, Transcript
 
 INTERRUPTED = "interrupted"
 STOPPED = "the session was stopped"
@@ -46,6 +45,10 @@ class BasicHarness:
     async def open(self, spec: SessionSpec) -> OpenedSession:
         reason = f"{self.name} has no session that a terminal can resume"
         raise Refused(refuse_attach(self.name, spec, spec.session_id, reason))
+
+    def locate_transcript(self, native_id: str, cwd: str | None) -> Transcript | None:
+        """Return None: the harness keeps no transcript."""
+        return None
 
     async def observe(self) -> list[Observed]:
         return []
@@ -101,9 +104,9 @@ def check_id(part: str) -> str:
 
 
 def choose_directory(spec: SessionSpec, scratch: Path) -> Path:
-    """Return the folder a program runs in: the agent's, or an empty one made for the session."""
+    """Return the folder a program runs in: the agent's, or `scratch`, which is then made in its parent."""
     if spec.cwd is None:
-        make_private(scratch)
+        scratch.mkdir(mode=0o700, exist_ok=True)
         return scratch
     directory = Path(spec.cwd)
     if not directory.is_dir():
@@ -162,5 +165,5 @@ def find_relays(servers: Mapping[str, Any], host: str) -> tuple[str, ...]:
     return tuple(
         name
         for name in entries
-        if _SERVER.fullmatch(name) and items(inner(entries, name).get("args"))[-3:] == wanted
+        if _SERVER.fullmatch(name) and to_list(get_object(entries, name).get("args"))[-3:] == wanted
     )

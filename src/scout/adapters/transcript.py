@@ -145,19 +145,19 @@ def find_newest(paths: Iterable[Path], limit: int) -> list[File]:
 # --------------------------------------------------------------------------------------- an object
 
 
-def text(entry: Any, name: str) -> str:
+def get_text(entry: Any, name: str) -> str:
     """Return a field as text; empty if it is not text."""
     value = cast("Entry", entry).get(name) if isinstance(entry, dict) else None
     return value if isinstance(value, str) else ""
 
 
-def inner(entry: Any, name: str) -> Entry:
+def get_object(entry: Any, name: str) -> Entry:
     """Return a field as an object; an empty one if it is not."""
     value = cast("Entry", entry).get(name) if isinstance(entry, dict) else None
     return cast("Entry", value) if isinstance(value, dict) else {}
 
 
-def items(value: Any) -> list[Any]:
+def to_list(value: Any) -> list[Any]:
     """Return a value as a list; an empty one if it is not."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 

@@ -16,15 +16,13 @@ from scout.api.asgi import (
     Response,
     Scope,
     WatchedResponse,
-    send_response,
-    wait_for_disconnect,
 )
 from scout.api.docs_page import build_page
 from scout.api.guard import Guard, read_headers
 from scout.api.metrics import render_metrics
 from scout.api.openapi import build_response
-from scout.api.requests import WrongMedia, read, read_body
-from scout.api.responses import build_internal_error, build_problem, encode_result
+from scout.api.requests import WrongMedia, read, read_body, wait_for_disconnect
+from scout.api.responses import build_internal_error, build_problem, encode_result, send_response
 from scout.api.routes import RouteMatch, Routes, WrongMethod
 from scout.api.stream import Frames, follow
 from scout.base.codec import encode

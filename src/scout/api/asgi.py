@@ -1,4 +1,4 @@
-"""The ASGI types that Scout uses, sending a complete response, and waiting for a disconnect."""
+"""The ASGI types that Scout uses."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -52,17 +52,3 @@ class WatchedResponse:
         """Finish a response that is still open."""
         if not self._complete:
             await self._send({"type": "http.response.body", "body": b""})
-
-
-async def send_response(answer: Response, send: AsgiSend) -> None:
-    """Send the response."""
-    length = (b"content-length", b"%d" % len(answer.body))
-    headers = [*answer.headers, length]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
-
-
-async def wait_for_disconnect(receive: Receive) -> None:
-    """Wait until the client disconnects."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

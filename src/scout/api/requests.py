@@ -43,6 +43,12 @@ async def read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) -
     return body
 
 
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Wait until the client disconnects."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Request[Any]:
     """Return the request, with the idempotency key from the header or the body."""
     route = found.route

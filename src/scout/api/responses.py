@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
-from scout.api.asgi import Headers, Response
+from scout.api.asgi import AsgiSend, Headers, Response
 from scout.base.codec import encode, render
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, get_status
@@ -20,6 +20,14 @@ INTERNAL = "internal"
 
 _PROBLEM = (b"content-type", b"application/problem+json")
 _CLOSE = (b"connection", b"close")
+
+
+async def send_response(answer: Response, send: AsgiSend) -> None:
+    """Send a complete response."""
+    length = (b"content-length", b"%d" % len(answer.body))
+    headers = [*answer.headers, length]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 def encode_result(result: object) -> bytes:
@@ -90,15 +98,15 @@ def _render_record(record: Record) -> object:
 def _list_record_fields(kind: type[Record]) -> tuple[tuple[str, str], ...]:
     """Return the fields that may contain other records, with their wire names."""
     fields = msgspec.structs.fields(kind)
-    return tuple((field.name, field.encode_name) for field in fields if _holds_records(field.type))
+    return tuple((field.name, field.encode_name) for field in fields if _has_records(field.type))
 
 
-def _holds_records(kind: Any) -> bool:
+def _has_records(kind: Any) -> bool:
     if kind is Any or isinstance(kind, TypeVar):
         return True
     if isinstance(kind, type) and issubclass(kind, Record):
         return True
-    return any(_holds_records(argument) for argument in get_args(kind))
+    return any(_has_records(argument) for argument in get_args(kind))
 
 
 @functools.cache

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from scout.api.asgi import AsgiSend, Headers, Receive, Response, wait_for_disconnect
+from scout.api.asgi import AsgiSend, Headers, Receive, Response
+from scout.api.requests import wait_for_disconnect
 from scout.api.responses import build_problem_document, encode_result
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused

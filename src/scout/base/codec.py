@@ -33,7 +33,7 @@ def _to_store(value: object) -> object:
     return int(value) if isinstance(value, Time) else str(value)
 
 
-def _from_wire(kind: Any, value: object) -> Any:
+def _parse_text(kind: Any, value: object) -> Any:
     name_type: _Text = kind
     return name_type.parse(value)
 
@@ -45,7 +45,7 @@ def _build_schema(kind: type) -> dict[str, Any]:
 @functools.cache
 def _get_decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     # Compiling a msgspec decoder costs far more than decoding one value.
-    return msgspec.json.Decoder(kind, dec_hook=_from_wire)
+    return msgspec.json.Decoder(kind, dec_hook=_parse_text)
 
 
 _SENT = msgspec.json.Encoder(enc_hook=_to_wire)
@@ -75,7 +75,7 @@ def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
     try:
         if isinstance(data, bytes | str):
             return _get_decoder(kind).decode(data)
-        return msgspec.convert(data, type=kind, strict=strict, dec_hook=_from_wire)
+        return msgspec.convert(data, type=kind, strict=strict, dec_hook=_parse_text)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         problem, _, field = str(error).partition(" - at ")
         raise Refused(_explain(kind, problem, field.strip("`$."))) from None
@@ -86,7 +86,7 @@ def _explain(kind: Any, problem: str, field: str) -> BadRequest:
     if missing := _MISSING.fullmatch(problem):
         return BadRequest(problem=f"the field {missing[1]} is missing", field=field)
     got = problem.removeprefix(_NO_SUCH_WORD)
-    allowed = allowed_words(kind, field) if got != problem else ()
+    allowed = list_allowed_words(kind, field) if got != problem else ()
     if not allowed:
         return BadRequest(problem=problem, field=field)
     near = difflib.get_close_matches(got.strip("'")[:_LONGEST], allowed, n=3)
@@ -97,24 +97,24 @@ def _explain(kind: Any, problem: str, field: str) -> BadRequest:
     )
 
 
-def allowed_words(kind: Any, field: str = "") -> tuple[str, ...]:
+def list_allowed_words(kind: Any, field: str = "") -> tuple[str, ...]:
     """Return the words that a type allows in a field such as `config.kind`; empty if it allows others."""
-    found = _bare_type(inspect.type_info(kind))
+    found = _strip_type(inspect.type_info(kind))
     for name in re.findall(r"[^.\[\]]+|\[\d+\]", field):
-        found = _bare_type(_inner_type(found, name))
+        found = _strip_type(_get_inner_type(found, name))
     if isinstance(found, inspect.EnumType):
         return tuple(str(one.value) for one in found.cls)
     return tuple(map(str, found.values)) if isinstance(found, inspect.LiteralType) else ()
 
 
-def _inner_type(kind: inspect.Type, name: str) -> inspect.Type:
+def _get_inner_type(kind: inspect.Type, name: str) -> inspect.Type:
     """Return the type of a field of a record or of an item of a list; any for what has no fixed fields."""
     if isinstance(kind, inspect.StructType):
         return next((one.type for one in kind.fields if one.encode_name == name), inspect.AnyType())
     return kind.item_type if isinstance(kind, inspect.ListType | inspect.VarTupleType) else inspect.AnyType()
 
 
-def _bare_type(kind: inspect.Type) -> inspect.Type:
+def _strip_type(kind: inspect.Type) -> inspect.Type:
     """Return a type without its notes and without null."""
     while isinstance(kind, inspect.Metadata | inspect.UnionType):
         if isinstance(kind, inspect.Metadata):

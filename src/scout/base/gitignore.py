@@ -42,7 +42,7 @@ class Pattern(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def parse_pattern(text: str) -> Pattern | None:
     """Return the pattern of a line; None for a blank line, a comment, or a line that names nothing."""
-    text = _without_spaces(text)
+    text = _strip_spaces(text)
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")
@@ -59,7 +59,7 @@ def parse_pattern(text: str) -> Pattern | None:
     return Pattern(negated, folders, whole, tuple(names))
 
 
-def literal_path(text: str) -> str | None:
+def get_literal_path(text: str) -> str | None:
     """Return the path that a pattern without wildcards names; None for any other pattern."""
     plain = text.strip("/")
     return None if not plain or plain.startswith(("!", "#")) or _WILD & set(plain) else plain
@@ -72,7 +72,7 @@ def matches(patterns: Sequence[str], path: str) -> bool:
     """
     parsed = [one for one in map(parse_pattern, patterns) if one is not None]
     names = path.split("/")
-    fits = [list(_fits(one, names)) for one in parsed]
+    fits = [list(_match_steps(one, names)) for one in parsed]
     found = None
     for depth in range(len(names)):
         is_folder = depth < len(names) - 1
@@ -87,7 +87,7 @@ def matches(patterns: Sequence[str], path: str) -> bool:
     return found is not None and not found.negated
 
 
-def _fits(pattern: Pattern, names: list[str]) -> Iterator[bool]:
+def _match_steps(pattern: Pattern, names: list[str]) -> Iterator[bool]:
     """Whether the pattern fits the first name, the first two names, and so on.
 
     It follows all ways through the pattern at once: the time is the product of the two lengths.
@@ -95,17 +95,17 @@ def _fits(pattern: Pattern, names: list[str]) -> Iterator[bool]:
     wanted, reached = pattern.names, {0}
     for name in names:
         after = set[int]()
-        for place in _passing(wanted, reached if pattern.whole else {0}) - {len(wanted)}:
+        for place in _skip_double_stars(wanted, reached if pattern.whole else {0}) - {len(wanted)}:
             expected = wanted[place]
             if expected is None:
                 after.add(place)
             elif expected.fullmatch(name):
                 after.add(place + 1)
         reached = after
-        yield len(wanted) in _passing(wanted, reached)
+        yield len(wanted) in _skip_double_stars(wanted, reached)
 
 
-def _passing(wanted: tuple[re.Pattern[str] | None, ...], reached: set[int]) -> set[int]:
+def _skip_double_stars(wanted: tuple[re.Pattern[str] | None, ...], reached: set[int]) -> set[int]:
     """Return the places reached, and those behind a `**`, which may stand for no folder."""
     found = set[int]()
     for start in reached:
@@ -117,7 +117,7 @@ def _passing(wanted: tuple[re.Pattern[str] | None, ...], reached: set[int]) -> s
     return found
 
 
-def _without_spaces(text: str) -> str:
+def _strip_spaces(text: str) -> str:
     """Return the line without trailing spaces; a backslash keeps one."""
     bare = text.rstrip(" ")
     slashes = len(bare) - len(bare.rstrip("\\"))

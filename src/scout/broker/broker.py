@@ -11,8 +11,12 @@ from scout.base.refusal import Refused
 from scout.broker import first_start
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.terminals import HostProcesses
-from scout.broker.effects import family
+from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
+from scout.broker.people import quiet_hours
+from scout.broker.people.outbound import queue_chat_posts
+from scout.broker.people.schedule_runner import ScheduleRunner
+from scout.broker.people.supervision import Connectors
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes
@@ -22,7 +26,7 @@ from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admissions, Admitted
 from scout.broker.transaction.cache import Cache
-from scout.broker.transaction.call import until_stored
+from scout.broker.transaction.call import retry_until_stored
 from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
@@ -37,7 +41,16 @@ from scout.broker.upkeep.notifier import Notifier
 from scout.broker.upkeep.tie_break import TieBreaker
 from scout.model.endpoint import Endpoint
 from scout.model.events.asks import DeliveryEvent, FlightEvent
-from scout.model.events.directory import AliasEvent, GrantEvent, TokenEvent, TokenExpired, TokenRevoked
+from scout.model.events.directory import (
+    AliasEvent,
+    GrantEvent,
+    NodeEvent,
+    ScheduleEvent,
+    TokenEvent,
+    TokenExpired,
+    TokenRevoked,
+    UserEvent,
+)
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentEvent, EndpointEvent, ReachEvent, SessionEvent
@@ -58,8 +71,10 @@ from scout.ports import (
     Sink,
     Snapshots,
     Surroundings,
+    TimeZones,
     TreePorts,
 )
+from scout.ports.connector import ConnectorKits
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -91,6 +106,7 @@ class Broker:
         ids: Ids,
         places: Places,
         blobs: Blobs,
+        zones: TimeZones,
         harnesses: Mapping[str, Harness],
         version: str,
         sinks: Sequence[Sink] = (),
@@ -104,6 +120,8 @@ class Broker:
         runs: KeptRuns | None = None,
         trees: TreePorts | None = None,
         play_check: PlayCheck | None = None,
+        time_zone: str = "UTC",
+        kits: ConnectorKits | None = None,
     ) -> None:
         self._database = database
         self.cache = Cache()
@@ -117,6 +135,7 @@ class Broker:
             ids=ids,
             places=places,
             blobs=blobs,
+            zones=zones,
             harnesses=harnesses,
             version=version,
             read_settings=read_settings or (lambda: LiveSettings(rules, roots, default_harness)),
@@ -127,6 +146,7 @@ class Broker:
             snapshots=snapshots,
             runs=runs,
             trees=trees,
+            time_zone=time_zone,
         )
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)
@@ -141,6 +161,10 @@ class Broker:
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
         self.merges = Merges()
+        self.schedules = ScheduleRunner(self)
+        self.connectors = Connectors(self, kits)
+        if kits is not None:
+            self.services.connectors = tuple(kits.list_known())
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
@@ -158,6 +182,7 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.create_first_records(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
+        await self.read(quiet_hours.load_zones)
         await self.tree_discovery.begin()
         await recovery.recover_spawns(self)
         await self.host_processes.begin()
@@ -167,7 +192,14 @@ class Broker:
         self.dispatcher.runner.compare_recent_files()
         self._notifier.start()
         await self.warm_keeper.check()
-        self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))
+        self.schedules.start()
+        await self.connectors.begin()
+        self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self._check_queues))
+
+    def _check_queues(self) -> None:
+        """Look for what is due."""
+        self.dispatcher.check()
+        self.connectors.check()
 
     async def probe(self, *, again: bool = False) -> None:
         """Check which harnesses can run here; `again`: only those that could not at the last check."""
@@ -187,6 +219,8 @@ class Broker:
     async def close(self) -> None:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
+        await self.schedules.close()
+        await self.connectors.close()
         await self.tree_discovery.close()
         await self.checks.close()
         await self.merges.close()
@@ -226,15 +260,15 @@ class Broker:
 
     async def as_system(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, as the broker itself."""
-        return await self.write(admission.system(self.services), work)
+        return await self.write(admission.admit_system(self.services), work)
 
     async def _record(self, work: Callable[[Transaction], T]) -> T:
         """Record an outside event, as the broker; on a full disk, retry until there is room."""
-        return await until_stored(lambda: self.as_system(work), self.services.rules.back_off)
+        return await retry_until_stored(lambda: self.as_system(work), self.services.rules.back_off)
 
     async def as_sweeper(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, as the sweeper."""
-        return await self.write(admission.system(self.services, self.services.sweeper_agent), work)
+        return await self.write(admission.admit_system(self.services, self.services.sweeper_agent), work)
 
     async def write(
         self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
@@ -270,6 +304,8 @@ class Broker:
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
                 wake_agent(tx, tx.actor.agent_id, "it was active")
             family.notify_parents(tx)
+            foreground.pass_on_messages(tx)
+            queue_chat_posts(tx)
             if tx.ledger.unwritten:
                 tx.ledger.flush()
         except BaseException:
@@ -309,14 +345,18 @@ class Broker:
         for listen, kinds in (
             *self.dispatcher.subscriptions(),
             *self.tie_breaker.subscriptions(),
+            *self.connectors.subscriptions(),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),
             (self._notify_flight_end, (FlightEvent,)),
             (self._forget_acting, _NAMING_EVENTS),
             (self._forget_agent, (AgentEvent,)),
+            (self._forget_people, (UserEvent,)),
             (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent)),
             (self._on_session, (SessionEvent,)),
+            (self.schedules.on_schedule, (ScheduleEvent,)),
+            (self.schedules.on_node, (NodeEvent,)),
             (self._end_credential, (TokenRevoked, TokenExpired)),
         ):
             for kind in ALL:
@@ -329,6 +369,9 @@ class Broker:
 
     def _forget_agent(self, event: AgentEvent) -> None:
         self._admissions.forget(event.payload.record.id)
+
+    def _forget_people(self, _: UserEvent) -> None:
+        self._admissions.forget_all()
 
     def _forget_identities(self, _: Event) -> None:
         self.identities.clear()
@@ -363,7 +406,11 @@ class Broker:
             here = await self._find_surroundings(credential.directory)
             known = await self.read(lambda ledger: admission.admit(self.services, ledger, credential, here))
             self._admissions.keep(credential, known, now)
-        return LocalScout(self, admission.still_valid(known, now))
+        return LocalScout(self, admission.check_expiry(known, now))
+
+    def open_chat(self, who: Admitted) -> LocalScout:
+        """Return Scout as a person in a chat sees it."""
+        return LocalScout(self, who)
 
     async def _find_surroundings(self, directory: str | None) -> Surroundings | None:
         """Return the project a person works in; None outside of every project."""

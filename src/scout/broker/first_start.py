@@ -6,14 +6,15 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.effects import reminders
+from scout.broker.routing import users
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.identity.spelling import name_node, name_operator
 from scout.model.agent import Agent, ToolRole, create_agent
-from scout.model.events.directory import NodeCreated, NodeUpdated, TokenCreated, TokenRevoked, UserCreated
+from scout.model.events.directory import NodeCreated, NodeUpdated, TokenCreated, TokenRevoked
 from scout.model.events.presence import AgentRegistered
 from scout.model.node import Node, update_node
-from scout.model.people.user import User, check_user
+from scout.model.people.user import User
 from scout.model.problems.request import Unauthenticated
 from scout.model.token import Token, TokenKind, TokenState, hash_secret, revoke_token
 
@@ -32,10 +33,12 @@ def create_first_records(tx: Transaction, secret: str, login: str, host: str) ->
     services.sweeper_agent = _ensure_agent(tx, AgentPath.parse("/system/sweeper")).id
     services.own_agents = (services.system_agent, services.sweeper_agent)
     reminders.start_watching(tx.ledger, tx.now)
-    user = tx.ledger.one(User, "operator") or _create_user(tx, name_operator(login))
+    user = tx.ledger.one(User, "operator") or users.create_user(tx, name_operator(login), operator=True)
     services.operator = user.name
-    operator = _ensure_agent(tx, AgentPath.root(user.name, "direct"))
+    operator = _ensure_agent(tx, AgentPath.root(user.name, users.DIRECT))
     services.operator_agent = operator.id
+    for (owner,) in tx.ledger.rows("owners_unknown"):  # made by an older Scout, which kept no users
+        users.create_user(tx, owner)
     services.status = replace(services.status, node=node.name)
     _accept_token(tx, operator, secret)
 
@@ -60,18 +63,6 @@ def _ensure_agent(tx: Transaction, path: AgentPath) -> Agent:
     return tx.record(AgentRegistered, agent, move="register", source=tx.services.system_agent)
 
 
-def _create_user(tx: Transaction, name: str) -> User:
-    user = User(
-        id=tx.mint("usr"),
-        created_at=tx.now,
-        updated_at=tx.now,
-        name=name,
-        operator=True,
-        created_by=tx.sender,
-    )
-    return tx.record(UserCreated, check_user(user), move="create")
-
-
 def _accept_token(tx: Transaction, operator: Agent, secret: str) -> None:
     """Accept the secret in the token file: a new secret becomes valid and revokes the previous one.
 
@@ -87,7 +78,7 @@ def _accept_token(tx: Transaction, operator: Agent, secret: str) -> None:
             gone = revoke_token(old, "the token file was changed", tx.now)
             tx.record(TokenRevoked, gone, move="revoke", reason=gone.reason)
     if found is not None:
-        raise Refused(_revoked(tx))
+        raise Refused(_build_revoked_refusal(tx))
     token = Token(
         id=tx.mint("tok"),
         created_at=tx.now,
@@ -103,7 +94,7 @@ def _accept_token(tx: Transaction, operator: Agent, secret: str) -> None:
     tx.services.file_token = token.id
 
 
-def _revoked(tx: Transaction) -> Unauthenticated:
+def _build_revoked_refusal(tx: Transaction) -> Unauthenticated:
     file = f"{tx.services.status.home}/token"
     remedy = Remedy(operation="up", parameters={}, why=f"after `rm {shlex.quote(file)}`: a new token is made")
     reason = f"the token in {file} was revoked"

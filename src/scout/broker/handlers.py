@@ -25,6 +25,7 @@ from scout.broker.operations import (
     why,
     work,
 )
+from scout.broker.people import bindings, connectors, schedules, tasks, users
 from scout.broker.sessions import control, observation, records, runtimes
 from scout.broker.tree import (
     finish,
@@ -57,6 +58,11 @@ from scout.protocol import talk as talk_requests
 from scout.protocol import tree as tree_requests
 from scout.protocol import tree_view as tree_view_requests
 from scout.protocol import work as work_requests
+from scout.protocol.people import bindings as binding_requests
+from scout.protocol.people import connectors as connector_requests
+from scout.protocol.people import schedules as schedule_requests
+from scout.protocol.people import tasks as task_requests
+from scout.protocol.people import users as user_requests
 from scout.protocol.request import Request
 
 
@@ -227,6 +233,20 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     reservation_requests.GetReservation: Handler(reservations.get, READ),
     reservation_requests.ReleaseReservation: Handler(reservations.release, WRITE),
     reservation_requests.CheckEdits: Handler(reservations.check, ASYNC),
+    # -- schedules
+    schedule_requests.AddSchedule: Handler(schedules.add_schedule, ASYNC),
+    schedule_requests.UpdateSchedule: Handler(schedules.update_schedule, ASYNC),
+    schedule_requests.ListSchedules: Handler(schedules.list_schedules, READ),
+    schedule_requests.GetSchedule: Handler(schedules.show_schedule, READ),
+    schedule_requests.RunSchedule: Handler(schedules.run_schedule, ASYNC, after_probe=True),
+    schedule_requests.PauseSchedule: Handler(schedules.pause, WRITE),
+    schedule_requests.ResumeSchedule: Handler(schedules.resume, ASYNC),
+    schedule_requests.RemoveSchedule: Handler(schedules.remove_schedule, WRITE),
+    schedule_requests.ReadScheduleLog: Handler(schedules.list_runs, READ),
+    # -- tasks
+    task_requests.CreateTask: Handler(tasks.create_task, WRITE, wait=waits.wait_for_result, after_probe=True),
+    task_requests.ListTasks: Handler(tasks.list_tasks, READ),
+    task_requests.GetTask: Handler(tasks.show_task, READ),
     # -- insight
     insight_requests.Why: Handler(why.explain_record, READ),
     insight_requests.ShowBrief: Handler(insight.show_brief, ASYNC),
@@ -236,6 +256,14 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC),
     tree_view_requests.ScanTree: Handler(scan.scan_tree, ASYNC),
     tree_view_requests.ReconcileTree: Handler(reconcile.reconcile_tree, ASYNC),
+    # -- connectors
+    connector_requests.AddConnector: Handler(connectors.add_connector, ASYNC),
+    connector_requests.ListConnectors: Handler(connectors.list_connectors, ASYNC),
+    connector_requests.ShowConnector: Handler(connectors.show_connector, ASYNC),
+    connector_requests.ProveConnector: Handler(connectors.prove_connector, ASYNC),
+    connector_requests.RemoveConnector: Handler(connectors.remove_connector, ASYNC),
+    connector_requests.PostToUser: Handler(connectors.post_to_user, WRITE),
+    connector_requests.ListPosts: Handler(connectors.list_posts, READ),
     # -- access
     access_requests.SetAlias: Handler(access.set_alias, WRITE),
     access_requests.ListAliases: Handler(access.list_aliases, READ),
@@ -253,4 +281,22 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     access_requests.AddGrant: Handler(access.add_grant, WRITE),
     access_requests.ListGrants: Handler(access.list_grants, READ),
     access_requests.RevokeGrant: Handler(access.revoke_grant, WRITE),
+    # -- people
+    user_requests.AddUser: Handler(users.add_user, WRITE),
+    user_requests.ListUsers: Handler(users.list_users, READ),
+    user_requests.ShowUser: Handler(users.show_user, READ),
+    user_requests.RenameUser: Handler(users.rename, WRITE),
+    user_requests.LinkUser: Handler(users.link, WRITE),
+    user_requests.UnlinkUser: Handler(users.unlink, WRITE),
+    user_requests.SetQuietHours: Handler(users.set_quiet_hours, ASYNC),
+    user_requests.ShowTarget: Handler(users.show_target, READ),
+    user_requests.RetireUser: Handler(users.retire, WRITE),
+    user_requests.ReviveUser: Handler(users.revive, WRITE),
+    user_requests.ListKeys: Handler(users.list_keys, READ),
+    user_requests.ShowKey: Handler(users.show_key, READ),
+    binding_requests.AddBinding: Handler(bindings.add, WRITE),
+    binding_requests.ListBindings: Handler(bindings.list_bindings, READ),
+    binding_requests.ShowBinding: Handler(bindings.show, READ),
+    binding_requests.CloseBinding: Handler(bindings.close, WRITE),
+    binding_requests.ReopenBinding: Handler(bindings.reopen, WRITE),
 }

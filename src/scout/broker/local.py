@@ -12,6 +12,7 @@ from scout.broker import references
 from scout.broker.handlers import HANDLERS, Handler, Manner
 from scout.broker.nearby_projects import add_projects
 from scout.broker.operations import overview, waits
+from scout.broker.people.connectors import ConnectorBroker
 from scout.broker.routing import attachments
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.call import CallContext, run_once
@@ -34,7 +35,7 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(FinishBroker, Protocol):
+class LocalBroker(FinishBroker, ConnectorBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub
@@ -58,13 +59,13 @@ class LocalScout:
         except Refused as refusal:
             self._broker.tally("refused")
             self.open_call().count("diagnostics_generated", refusal.diagnostic.message)
-            problem = await self._with_projects(refusal.diagnostic)
+            problem = await self._add_projects(refusal.diagnostic)
             raise Refused(await self._correct_remedies(request, problem)) from None
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
-        request = await self._with_real_folder(await self._expand_references(request))
-        call = self.open_call(await self._surroundings_of(request))
+        request = await self._resolve_folder(await self._expand_references(request))
+        call = self.open_call(await self._find_surroundings(request))
         handler = HANDLERS[type(request)]
         if handler.after_probe:
             await self._broker.wait_for_probe()
@@ -87,7 +88,7 @@ class LocalScout:
                 return await handler.function(call, request)
 
     async def _write(self, call: CallContext[LocalBroker], request: Request[Any], handler: Handler) -> Any:
-        files = await self._sizes_of_attachments(request)
+        files = await self._read_attachment_sizes(request)
 
         def run(tx: Transaction) -> Any:
             tx.files = files
@@ -115,7 +116,7 @@ class LocalScout:
             return request
         return await self.open_call().read(lambda tx: references.expand_references(tx, request))
 
-    async def _with_real_folder(self, request: R) -> R:
+    async def _resolve_folder(self, request: R) -> R:
         """Return the request with the real path of the folder in the agent settings it gives."""
         if not request.settings_field:
             return request
@@ -123,32 +124,38 @@ class LocalScout:
         folder = config.get("workspaceDir")
         if not isinstance(folder, str):
             return request
+        await self.open_call().check_folder(folder)
         real = await asyncio.to_thread(self._broker.services.places.real_path, folder, self.who.base)
+        await self.open_call().check_folder(real)
         return replace(request, **{request.settings_field: {**config, "workspaceDir": real}})
 
-    async def _surroundings_of(self, request: Request[Any]) -> Surroundings | None:
+    async def _find_surroundings(self, request: Request[Any]) -> Surroundings | None:
         """Look at the folder that the request names."""
         folder = getattr(request, request.folder_field) if request.folder_field else None
         if folder is None:
             return None
-        return await asyncio.to_thread(self._broker.services.places.locate, folder, self.who.base)
+        await self.open_call().check_folder(folder)
+        found = await asyncio.to_thread(self._broker.services.places.locate, folder, self.who.base)
+        await self.open_call().check_folder(found.directory)
+        return found
 
-    async def _sizes_of_attachments(self, request: Request[Any]) -> Mapping[str, int]:
+    async def _read_attachment_sizes(self, request: Request[Any]) -> Mapping[str, int]:
         """Look up the sizes of the stored files that the request names."""
         named: tuple[str, ...] = getattr(request, "attachments", ())
         if not named:
             return {}
         check_attachments(named)
-        return await asyncio.to_thread(attachments.sizes_of, self._broker.services.blobs, named)
+        return await asyncio.to_thread(attachments.read_sizes, self._broker.services.blobs, named)
 
     async def _correct_remedies(self, request: Request[Any], problem: Diagnostic) -> Diagnostic:
         if isinstance(problem, TooLarge):  # a long text is hashed
             return await asyncio.to_thread(correct_remedies, request, problem)
         return correct_remedies(request, problem)
 
-    async def _with_projects(self, problem: Diagnostic) -> Diagnostic:
+    async def _add_projects(self, problem: Diagnostic) -> Diagnostic:
         """Add the projects nearby to the refusal of an unknown name: one of them may be meant."""
-        if not isinstance(problem, UnknownTarget):
+        theirs = self.who.actor.user in (None, self._broker.services.operator)
+        if not isinstance(problem, UnknownTarget) or not theirs:
             return problem
         return await asyncio.to_thread(add_projects, problem, self._broker.services, self.who.caller)
 

@@ -26,6 +26,7 @@ from scout.broker.operations import (
     talk,
     work,
 )
+from scout.broker.people import bindings, schedules, users
 from scout.broker.sessions import records
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree import reservations
@@ -39,6 +40,9 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant, GrantState
+from scout.model.people.binding import Binding
+from scout.model.people.schedule import Schedule
+from scout.model.people.user import ConnectorKey
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import AmbiguousTarget
 from scout.model.question import Question
@@ -53,6 +57,9 @@ from scout.protocol.attention import GetAttention, ListAttention
 from scout.protocol.channels import GetConversation, ListConversations
 from scout.protocol.correction import list_parameters
 from scout.protocol.inbox import GetDelivery, ListDeliveries
+from scout.protocol.people.bindings import ListBindings, ShowBinding
+from scout.protocol.people.schedules import GetSchedule, ListSchedules
+from scout.protocol.people.users import ListKeys, ShowKey
 from scout.protocol.questions import GetQuestion, ListQuestions
 from scout.protocol.request import Page, Request
 from scout.protocol.reservations import GetReservation, ListReservations
@@ -111,11 +118,17 @@ def _list_allowances(tx: Transaction, agent: str | None, is_open: bool) -> Page[
     return allowances.list_allowances(tx, ListAllowances(all=not is_open, limit=_SHOWN))
 
 
-def _reservations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+def _list_reservations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     """Return the caller's own reservations; if it has none, all that it may see."""
     wanted = ListReservations(agent=agent, all=not is_open, limit=_SHOWN)
-    mine = tuple(one for one in reservations.held_by(tx, tx.sender)[:_SHOWN])
+    mine = tuple(one for one in reservations.list_held_by(tx, tx.sender)[:_SHOWN])
     return Page(items=mine) if agent is None and mine else reservations.list_reservations(tx, wanted)
+
+
+def _list_schedules(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    if agent is not None:
+        return Page(items=schedules.find_by_name(tx, agent))
+    return schedules.list_schedules(tx, ListSchedules(all=not is_open, limit=_SHOWN))
 
 
 def _list_questions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
@@ -150,6 +163,14 @@ def _list_grants(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]
     return Page(items=tuple(one for one in found if one.state is GrantState.ACTIVE))
 
 
+def _list_keys(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return users.list_keys(tx, ListKeys(all=not is_open, limit=_SHOWN))
+
+
+def _list_bindings(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return bindings.list_bindings(tx, ListBindings(all=not is_open, limit=_SHOWN))
+
+
 def _list_messages(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     newest = talk.list_latest(tx, Latest(limit=_SHOWN)).items
     return Page(items=tuple(one.message for one in newest if one.message is not None))
@@ -181,6 +202,13 @@ _NOUNS: Mapping[str, _Noun] = {
         _list_attention,
         "attention",
     ),
+    "bnd": _Noun(
+        "binding",
+        Binding,
+        _build_reader(bindings.show, ShowBinding, "binding_id"),
+        _list_bindings,
+        "binding.list",
+    ),
     "cnv": _Noun(
         "conversation",
         Conversation,
@@ -203,6 +231,13 @@ _NOUNS: Mapping[str, _Noun] = {
         "flight", Flight, _build_reader(flights.get, GetFlight, "flight_id"), _list_flights, "flight.list"
     ),
     "grt": _Noun("grant", Grant, None, _list_grants, "grant.list"),
+    "key": _Noun(
+        "chat account",
+        ConnectorKey,
+        _build_reader(users.show_key, ShowKey, "key_id"),
+        _list_keys,
+        "user.keys",
+    ),
     "msg": _Noun(
         "message",
         Message,
@@ -221,8 +256,15 @@ _NOUNS: Mapping[str, _Noun] = {
         "reservation",
         Reservation,
         _build_reader(reservations.get, GetReservation, "reservation_id"),
-        _reservations,
+        _list_reservations,
         "reserve.list",
+    ),
+    "sch": _Noun(
+        "schedule",
+        Schedule,
+        _build_reader(schedules.show_schedule, GetSchedule, "schedule_id"),
+        _list_schedules,
+        "cron.list",
     ),
     "ses": _Noun(
         "session",
@@ -249,6 +291,7 @@ _FIELDS: Mapping[str, str] = {
     "attention_ids": "att",
     "allowance_id": "alw",
     "reservation_id": "rsv",
+    "schedule_id": "sch",
     "flight": "flt",
     "question_id": "qst",
     "work_item_id": "wrk",
@@ -263,16 +306,22 @@ _FIELDS: Mapping[str, str] = {
     "card_id": "crd",
     "token_id": "tok",
     "grant_id": "grt",
+    "key_id": "key",
+    "binding_id": "bnd",
     "endpoint_id": "ept",
     "id": "flt",  # in `why`, which takes any id
     **dict.fromkeys(("ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
 }
 # Fields in which an agent's name means its only open record of this type.
-_OF_AGENTS = frozenset({"id", "flight_id", "session_id", "attention_id", "attention_ids", "reservation_id"})
+_OF_AGENTS = frozenset(
+    {"id", "flight_id", "session_id", "attention_id", "attention_ids", "reservation_id", "schedule_id"}
+)
 # Record types for which a read request falls back to an agent's newest record if none is open.
 _SHOWN_AFTERWARDS = frozenset({"flight", "session"})
 # Record types whose list shows only open records by default.
-_ENDED = frozenset({"attention item", "allowance", "reservation", "work item"})
+_ENDED = frozenset(
+    {"attention item", "allowance", "binding", "chat account", "reservation", "schedule", "work item"}
+)
 
 
 def needs_expansion(request: Request[Any]) -> bool:

@@ -226,12 +226,12 @@ def _run_host_command(argv: list[str]) -> int | None:
     if verb not in ("hook", "mcp", "statusline") or {"--help", "-h"} & {*words}:
         return None
     if verb == "mcp":
-        from scout.cli.hosts.relay import relay
+        from scout.cli.hosts.relay import run_relay
 
-        return relay(words)
-    from scout.cli.hosts.hook import hook, statusline
+        return run_relay(words)
+    from scout.cli.hosts.hook import print_statusline, run_hook
 
-    return hook(words) if verb == "hook" else statusline(words)
+    return run_hook(words) if verb == "hook" else print_statusline(words)
 
 
 def run(argv: list[str]) -> int | None:

@@ -24,7 +24,7 @@ from scout.cli.connection.catalogue import (
     suggest_commands,
 )
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note, out, print_note_text
+from scout.cli.connection.text import note, print_note_text, print_out
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -141,7 +141,7 @@ class _Scout(_Tidy):
         elif args[0].startswith(">>"):
             args = ["ask", *args]
         elif args[0] == "version":
-            out(f"scout, version {__version__}")
+            print_out(f"scout, version {__version__}")
             ctx.exit()
         elif args == ["message"]:
             args = ["latest"]  # `message list` requires a conversation
@@ -188,7 +188,7 @@ class _Scout(_Tidy):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _nearest_choice(error: click.ClickException) -> str:
+def _suggest_nearest_choice(error: click.ClickException) -> str:
     """Return the typed command with the nearest of the words that a parameter allows; else empty."""
     kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     if not isinstance(kind, click.Choice):
@@ -208,7 +208,7 @@ def _write_error(error: click.ClickException) -> None:
         print_note_text(context.get_usage())
     message = error.format_message()
     print_note_text(f"Error: {message}")
-    if nearest := _nearest_choice(error):
+    if nearest := _suggest_nearest_choice(error):
         note(f"try: {nearest}")
     elif "\ntry: " not in message:
         typed = ["scout", *(word for word in sys.argv[1:2] if word in COMMANDS)]

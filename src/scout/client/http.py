@@ -93,7 +93,7 @@ def is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def as_object(value: Any) -> dict[str, Any]:
+def to_object(value: Any) -> dict[str, Any]:
     """Return a decoded JSON value if it is an object, else an empty object."""
     found: Any = value if is_object(value) else {}
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from scout.client.http import as_object, decode_json
+from scout.client.http import decode_json, to_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def find_session_token(runtime: str, environ: Mapping[str, str] = os.environ) ->
     kept: list[tuple[float, dict[str, Any]]] = []
     for name in names:
         with contextlib.suppress(OSError), open(f"{folder}/{name}", "rb") as file:
-            kept.append((os.fstat(file.fileno()).st_mtime, as_object(decode_json(file.read()))))
+            kept.append((os.fstat(file.fileno()).st_mtime, to_object(decode_json(file.read()))))
     named = {environ[mark] for mark in _NATIVE_IDS if environ.get(mark)}
     above = set(_list_parents(os.getppid()))
     by_name = [one for one in kept if one[1].get("native") in named]

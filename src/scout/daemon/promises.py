@@ -170,7 +170,7 @@ async def _check_profiles(play: Play) -> str:
     """Check that every profile is enforced by the program, or that a note says what is not."""
     can, notes = play.can, play.wish.probe.notes
     if not can.native_profiles and not notes:
-        raise _Failed("it enforces no permission profile and has no note that says so")
+        raise _Failed("it enforces no permission profile and has no note about it")
     profiles = ", ".join(can.native_profiles) or "none"
     wake = "reaches an open session" if can.live_wake else "wakes its own sessions only"
     return f"enforces {profiles}; {len(notes)} notes; {wake}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 
-_MOST = 4096  # bytes of a secret
+_MOST = 64 * 1024  # bytes of a secret
 
 
 def read_operator_token(file: Path, make: Callable[[], str]) -> str:
@@ -19,15 +19,15 @@ def read_operator_token(file: Path, make: Callable[[], str]) -> str:
 
 def read_node_key(file: Path) -> bytes:
     """Return the private key of this machine: 32 bytes, as Ed25519 has them."""
-    return _key(file)
+    return _read_or_make_key(file)
 
 
-def identity_key(file: Path) -> bytes:
+def read_identity_key(file: Path) -> bytes:
     """Return the key that signs the identity files of agents: 32 bytes."""
-    return _key(file)
+    return _read_or_make_key(file)
 
 
-def _key(file: Path) -> bytes:
+def _read_or_make_key(file: Path) -> bytes:
     return bytes.fromhex(read_or_make(file, lambda: secrets.token_hex(32)))
 
 
@@ -36,8 +36,13 @@ def read_or_make(file: Path, make: Callable[[], str]) -> str:
 
     A file that another user could have written or read is refused, because its secret may be known.
     """
-    if not _exists(file):
-        _write(file, make() + "\n")
+    if not _has_content(file):
+        write_secret(file, make() + "\n")
+    return read_secret(file)
+
+
+def read_secret(file: Path) -> str:
+    """Return the text of a file that only its owner could have written or read; another one is refused."""
     descriptor = _open(file)
     try:
         _check_owner(file, os.fstat(descriptor))
@@ -46,7 +51,7 @@ def read_or_make(file: Path, make: Callable[[], str]) -> str:
         os.close(descriptor)
 
 
-def _exists(file: Path) -> bool:
+def _has_content(file: Path) -> bool:
     """Whether the file exists; an empty regular file does not count."""
     try:
         seen = file.lstat()
@@ -55,7 +60,8 @@ def _exists(file: Path) -> bool:
     return not stat.S_ISREG(seen.st_mode) or seen.st_size > 0
 
 
-def _write(file: Path, text: str) -> None:
+def write_secret(file: Path, text: str) -> None:
+    """Write and sync a file that only its owner can read, in one step."""
     fresh = file.with_name(f".{file.name}.new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

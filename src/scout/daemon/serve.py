@@ -21,11 +21,13 @@ from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
 from scout.broker.transaction.services import LiveSettings
-from scout.daemon.clock import SystemClock, SystemIds
+from scout.daemon.clock import SystemClock, SystemIds, find_time_zone
+from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
 from scout.daemon.lazy_mcp import LazyMcp
-from scout.daemon.secret_file import identity_key, read_node_key, read_operator_token, read_or_make
+from scout.daemon.secret_file import read_identity_key, read_node_key, read_operator_token, read_or_make
 from scout.daemon.server import Server, Tether
+from scout.daemon.time_zones import SystemZones
 from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
@@ -39,7 +41,7 @@ from scout.store.integrity.backup import finish_restore
 from scout.store.integrity.damage import check_start
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
-from scout.tree.tree_ports import tree_ports
+from scout.tree.tree_ports import build_tree_ports
 
 _LOG = logging.getLogger("scout.daemon")
 
@@ -131,6 +133,7 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
         ids=ids,
         places=Disk(),
         blobs=FolderBlobs(Path(settings.blobs), limits.attachment, limits.attachments_total),
+        zones=SystemZones(),
         harnesses=build_harnesses(settings),
         version=__version__,
         sinks=_build_sinks(settings, ids),
@@ -138,14 +141,16 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
         read_settings=SettingsFile().read,
         projects=settings.projects,
         set_project=lambda directory, key, value: set_project(settings.config, directory, key, value),
-        add_project=lambda directory: _know(settings, directory),
+        add_project=lambda directory: _record_project(settings, directory),
         router=_build_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=RunFolders(Path(settings.sessions)),
-        trees=tree_ports(
-            Path(settings.home), identity_key(Path(settings.identity_key)), settings.environment
+        trees=build_tree_ports(
+            Path(settings.home), read_identity_key(Path(settings.identity_key)), settings.environment
         ),
         play_check=lambda wish: play_check(wish, settings),
+        time_zone=find_time_zone(),
+        kits=StoredConnectors(Path(settings.connectors)),
     )
 
 
@@ -180,7 +185,7 @@ def _allow(settings: Settings, root: str) -> None:
         _LOG.info("added %s to the allowed roots", root)
 
 
-def _know(settings: Settings, directory: str) -> None:
+def _record_project(settings: Settings, directory: str) -> None:
     """Add a project to the settings file, so that its agents are found again without the database."""
     try:
         if add_project(settings.config, directory):

@@ -1,4 +1,4 @@
-"""Checks of settings that name something: the default harness, the program of the router, the roots.
+"""Checks of settings that name something: the harnesses, the program of the router, the roots.
 
 The values are well-formed; here they are compared with what this machine has.
 """
@@ -29,16 +29,17 @@ def check_value(key: str, value: Any, settings: Settings) -> None:
 def list_problems(loaded: Loaded) -> Iterator[BadRequest]:
     """Yield the settings that name something this machine does not have, with the layer that set each."""
     values = list_values(loaded.settings)
-    for key in ("harness", "router"):  # a removed project may stay a root, and a host may be away for a while
+    # A removed project may stay a root, and a host may be away for a while.
+    for key in ("harness", "router", *_ROLES):
         try:
             check_value(key, values[key], loaded.settings)
         except Refused as refusal:
             problem, source = refusal.diagnostic, loaded.sources[key]
             assert isinstance(problem, BadRequest)  # the only refusal of a check
-            yield problem if source.startswith("file ") else _from_layer(problem, source)
+            yield problem if source.startswith("file ") else _build_layer_refusal(problem, source)
 
 
-def _from_layer(problem: BadRequest, source: str) -> BadRequest:
+def _build_layer_refusal(problem: BadRequest, source: str) -> BadRequest:
     """Return a problem that no file holds: the remedy is to change its layer."""
     look = Remedy(operation="config", parameters={}, why=f"after you have changed {source}")
     return BadRequest(
@@ -50,13 +51,15 @@ def _from_layer(problem: BadRequest, source: str) -> BadRequest:
 
 
 def _check_harness(key: str, value: str, settings: Settings) -> BadRequest | None:
-    known = build_harnesses(settings)
-    if value in known:
+    """Check a harness; in a role, a model and an effort may follow it."""
+    known, (harness, *rest) = build_harnesses(settings), value.split("/")
+    if harness in known:
         return None
-    near = rank_names(value[:60], known, 3)
-    right = [Remedy(operation="config.set", parameters={"key": key, "value": name}) for name in near]
+    near = rank_names(harness[:60], known, 3)
+    texts = ["/".join([name, *rest]) for name in near]
+    right = [Remedy(operation="config.set", parameters={"key": key, "value": text}) for text in texts]
     return BadRequest(
-        problem=f"there is no harness '{value[:60]}'; choose one of {', '.join(known)}",
+        problem=f"there is no harness '{harness[:60]}'; choose one of {', '.join(known)}",
         field=key,
         candidates=tuple(Candidate(address=name) for name in near),
         remedies=(*right, Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")),
@@ -67,10 +70,14 @@ def _check_router(key: str, value: str, settings: Settings) -> BadRequest | None
     try:
         words = shlex.split(value)
     except ValueError as error:
-        return _wrong(key, f"{value[:60]!r} cannot be read as a command line: {error}")
+        return _build_value_refusal(key, f"{value[:60]!r} cannot be read as a command line: {error}")
     if not words:
-        return _wrong(key, "the command line is empty")
-    return None if shutil.which(words[0]) else _wrong(key, f"there is no program '{words[0][:120]}'")
+        return _build_value_refusal(key, "the command line is empty")
+    return (
+        None
+        if shutil.which(words[0])
+        else _build_value_refusal(key, f"there is no program '{words[0][:120]}'")
+    )
 
 
 def _check_roots(key: str, value: tuple[str, ...], settings: Settings) -> BadRequest | None:
@@ -78,11 +85,11 @@ def _check_roots(key: str, value: tuple[str, ...], settings: Settings) -> BadReq
     if not missing:
         return None
     kept = [root for root in value if root not in missing]
-    return _wrong(key, f"{missing[0][:200]} is no directory", kept)
+    return _build_value_refusal(key, f"{missing[0][:200]} is no directory", kept)
 
 
-def _wrong(key: str, problem: str, kept: list[str] | None = None) -> BadRequest:
-    """Return the refusal of a value, with the command that sets what is left of it, or the default."""
+def _build_value_refusal(key: str, problem: str, kept: list[str] | None = None) -> BadRequest:
+    """Return the refusal of a value, with the command that sets the valid part of it, or the default."""
     value = SETTINGS[key].format(tuple(kept) if kept else SETTINGS[key].default)
     why = "those that exist" if kept else "the default"
     remedy = Remedy(operation="config.set", parameters={"key": key, "value": value}, why=why)
@@ -93,12 +100,13 @@ def _check_host(key: str, value: str, settings: Settings) -> BadRequest | None:
     try:
         socket.getaddrinfo(value, None)
     except OSError as error:
-        return _wrong(key, f"the host '{value[:120]}' has no address: {error.strerror}")
+        return _build_value_refusal(key, f"the host '{value[:120]}' has no address: {error.strerror}")
     return None
 
 
+_ROLES = tuple(key for key in SETTINGS if key.startswith("roles."))
 _CHECKS: dict[str, Callable[[str, Any, Settings], BadRequest | None]] = {
-    "harness": _check_harness,
+    **dict.fromkeys(("harness", *_ROLES), _check_harness),
     "host": _check_host,
     "router": _check_router,
     "roots": _check_roots,

@@ -85,16 +85,16 @@ class _Plan:
         self.rejected: list[Rejected] = []
 
     def build(self) -> Conversion:
-        roots = [agent for agent in self.agents if not _parent_of(agent)]
+        roots = [agent for agent in self.agents if not _get_parent_id(agent)]
         for agent in roots:
             self._take(agent)
-        waiting = sorted((agent for agent in self.agents if _parent_of(agent)), key=_turn)
-        while ready := [agent for agent in waiting if _parent_of(agent) in self.paths]:
-            waiting = [agent for agent in waiting if _parent_of(agent) not in self.paths]
+        waiting = sorted((agent for agent in self.agents if _get_parent_id(agent)), key=_get_sort_key)
+        while ready := [agent for agent in waiting if _get_parent_id(agent) in self.paths]:
+            waiting = [agent for agent in waiting if _get_parent_id(agent) not in self.paths]
             for agent in ready:
                 self._take(agent)
         for agent in waiting:
-            self._reject(agent.id, BadRequest(problem=f"its parent '{_parent_of(agent)}' is unknown"))
+            self._reject(agent.id, BadRequest(problem=f"its parent '{_get_parent_id(agent)}' is unknown"))
         return Conversion(
             converted=tuple(self.converted.values()),
             duplicates=tuple(self.duplicates),
@@ -107,7 +107,7 @@ class _Plan:
             self.deferred.append(agent.id)
             return
         try:
-            config = _config(agent.descriptor)
+            config = _read_config(agent.descriptor)
             path = self.paths.get(agent.id) or self._path(agent)
         except Refused as refusal:
             self._reject(agent.id, refusal.diagnostic)
@@ -128,18 +128,18 @@ class _Plan:
             case "user":
                 return self._connector_path(descriptor)
             case "permanent":
-                return AgentPath.root(agent.user_id, "agent", _path_name(_text(descriptor, "name")))
+                return AgentPath.root(agent.user_id, "agent", _fold_name(_require_text(descriptor, "name")))
             case "cron" | "task" | "subuser" as kind:
-                return AgentPath.root(agent.user_id, kind, _path_name(_text(descriptor, "id")))
+                return AgentPath.root(agent.user_id, kind, _fold_name(_require_text(descriptor, "id")))
             case "system":
-                return AgentPath.root("system", _path_name(_text(descriptor, "tag")))
+                return AgentPath.root("system", _fold_name(_require_text(descriptor, "tag")))
             case "memory-agent":
-                return self.paths[_parent_of(agent)].memory()
+                return self.paths[_get_parent_id(agent)].memory()
             case "subagent":
-                parent = self.paths[_parent_of(agent)]
+                parent = self.paths[_get_parent_id(agent)]
                 return parent.sub(self._index(parent, Kind.SUB))
             case "memory-search":
-                parent = self.paths[_parent_of(agent)]
+                parent = self.paths[_get_parent_id(agent)]
                 return parent.search(self._index(parent, Kind.SEARCH))
             case other:
                 raise build_malformed(
@@ -147,7 +147,7 @@ class _Plan:
                 )
 
     def _connector_path(self, descriptor: Mapping[str, Any]) -> AgentPath:
-        connector = _text(descriptor, "connector")
+        connector = _require_text(descriptor, "connector")
         external = (str(descriptor[name]) for name in ("channelId", "userId") if descriptor.get(name))
         keys = [f"{connector}:{one}" for one in external]
         user = next((self.users_by_key[key] for key in keys if key in self.users_by_key), None)
@@ -168,7 +168,7 @@ class _Plan:
         return self.next_index.get((parent, kind), 0)
 
 
-def _parent_of(agent: LegacyAgent) -> str:
+def _get_parent_id(agent: LegacyAgent) -> str:
     """Return the id of the parent agent, or '' for a root."""
     match agent.descriptor.get("type"):
         case "subagent" | "memory-search":
@@ -179,21 +179,23 @@ def _parent_of(agent: LegacyAgent) -> str:
             return ""
 
 
-def _turn(agent: LegacyAgent) -> str:
+def _get_sort_key(agent: LegacyAgent) -> str:
     """Return the sort key: children get indexes in the order of their ids; memories stay newest first."""
     return "" if agent.descriptor.get("type") == "memory-agent" else agent.id
 
 
-def _path_name(text: str) -> str:
+def _fold_name(text: str) -> str:
     return text if is_segment(text) else fold_segment(text)
 
 
-def _text(descriptor: Mapping[str, Any], field: str) -> str:
+def _require_text(descriptor: Mapping[str, Any], field: str) -> str:
     value = descriptor.get(field)
     if not isinstance(value, str) or not value:
         raise Refused(BadRequest(problem="expected a text", field=field))
     return value
 
 
-def _config(descriptor: Mapping[str, Any]) -> dict[str, str]:
-    return {key: _text(descriptor, key) for key in CONFIG_KEYS if descriptor.get(key) not in (None, "")}
+def _read_config(descriptor: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: _require_text(descriptor, key) for key in CONFIG_KEYS if descriptor.get(key) not in (None, "")
+    }

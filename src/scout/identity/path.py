@@ -26,6 +26,7 @@ _INDEX = re.compile(r"0|[1-9][0-9]*")
 _ZEROS = re.compile(r"(/(?:sub|search)/)0+(?=[0-9])")
 _NAMED = frozenset({"agent", "cron", "task", "subuser"})
 _INDEXED = frozenset({"sub", "search"})
+_PERSON = "/direct"
 
 
 class Kind(StrEnum):
@@ -135,6 +136,11 @@ class AgentPath(str):
     @property
     def connector(self) -> str | None:
         return self.segments[1] if self.kind is Kind.CONNECTOR else None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether the path is `/<user>/direct`: the user in person, and not a program."""
+        return self.endswith(_PERSON) and self.count("/") == 2
 
     def sub(self, index: int) -> "AgentPath":
         return AgentPath.parse(f"{self}/sub/{index}")

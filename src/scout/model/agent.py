@@ -70,7 +70,10 @@ class PermissionProfile(StrEnum):
 
 
 class AgentConfig(Record):
-    """The settings of an agent that its owner may change. `command`: the program of the `command` harness."""
+    """The settings of an agent that its owner may change. `command`: the program of the `command` harness.
+
+    `effort`: how much its model thinks, in the words of its harness.
+    """
 
     name: str | None = None
     username: str | None = None
@@ -83,6 +86,7 @@ class AgentConfig(Record):
     command: tuple[str, ...] = ()
     wake_policy: WakePolicy = WakePolicy.ON_DEMAND
     permission_profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
+    effort: str | None = None
 
 
 def is_self_connected(config: AgentConfig) -> bool:
@@ -114,6 +118,11 @@ class Agent(Mutable):
     # Volatile: the sweeper records the latest activity here; its next check is one idle timeout later.
     last_active_at: Time | None = None
     sleeping_since: Time | None = None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether this is a user in person, and not a program. An agent behind a chat is a program."""
+        return self.path.is_person
 
 
 # The fields an owner may change; the rest is identity or bookkeeping.
@@ -164,7 +173,7 @@ def take_search_index(agent: Agent, now: Time) -> tuple[Agent, int]:
     return change_record("agent", agent, now, next_search_index=index + 1), index
 
 
-def project_id(node: str, project_root: str) -> str:
+def derive_project_id(node: str, project_root: str) -> str:
     """Return the id of a project, derived from the node and the folder."""
     return derive_id("prj", node, project_root)
 

@@ -27,8 +27,9 @@ ALLOWANCE = Machine(
 
 
 class AllowanceScope(StrEnum):
-    """The agents that a standing decision covers."""
+    """What a standing decision covers: one session until it ends, an agent, a project, or everything."""
 
+    SESSION = "session"
     AGENT = "agent"
     PROJECT = "project"
     EVERYWHERE = "everywhere"
@@ -53,6 +54,7 @@ class Allowance(Mutable):
     user: str
     scope: AllowanceScope
     agent_id: str | None = None
+    session_id: str | None = None
     project_root: str | None = None
     tool: str | None = None
     command: str | None = None
@@ -87,6 +89,8 @@ def check_allowance(allowance: Allowance) -> Allowance:
         raise Refused(BadRequest(problem=problem, field="path"))
     if allowance.scope is AllowanceScope.PROJECT and not allowance.project_root:
         raise Refused(BadRequest(problem="name a project", field="project"))
+    if allowance.scope is AllowanceScope.SESSION and not allowance.session_id:
+        raise Refused(BadRequest(problem="no session asked, so there is none to allow it for", field="scope"))
     if allowance.scope is AllowanceScope.AGENT and not allowance.agent_id:
         raise Refused(BadRequest(problem="name an agent", field="agent"))
     return allowance

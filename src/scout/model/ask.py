@@ -29,6 +29,13 @@ class SessionPolicy(StrEnum):
     FORK = "fork"
 
 
+class AskedChild(StrEnum):
+    """A child of the target that takes the ask: its memory, or a new search agent."""
+
+    MEMORY = "memory"
+    SEARCH = "search"
+
+
 class Ask(Record):
     """One ask. `resolved`: the canonical address of its target; `chain`: the asks it is nested in."""
 
@@ -59,7 +66,10 @@ class Ask(Record):
 
 
 class AskReceipt(Record, omit_defaults=True):
-    """The result returned to the asker once the ask is on disk."""
+    """The result returned to the asker once the ask is on disk.
+
+    Harness and model: `requested` by the ask, `resolved` by the settings, `observed` in the session.
+    """
 
     conversation_id: str
     message_id: str
@@ -79,9 +89,13 @@ class AskReceipt(Record, omit_defaults=True):
     reason: str | None = None
     next_check_at: Time | None = None
     next_move_owner_id: str | None = None
+    harness_requested: str | None = None
+    harness_resolved: str | None = None
+    harness_observed: str | None = None
     model_requested: str | None = None
     model_resolved: str | None = None
     model_observed: str | None = None
+    effort: str | None = None
     attempts: int | None = None
     may_repeat: bool = False
     output: str | None = None

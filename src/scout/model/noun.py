@@ -17,6 +17,8 @@ from scout.model.flight import FLIGHT, Flight
 from scout.model.grant import GRANT, Grant
 from scout.model.node import NODE, Node
 from scout.model.people.binding import BINDING, Binding
+from scout.model.people.chat_post import CHAT_POST, ChatPost
+from scout.model.people.link_code import LINK_CODE, LinkCode
 from scout.model.people.schedule import SCHEDULE, Schedule
 from scout.model.people.user import KEY, USER, ConnectorKey, User
 from scout.model.question import QUESTION, Question
@@ -57,10 +59,12 @@ _TABLE = (
     Noun(RefKind.ALLOWANCE, Allowance, ALLOWANCE),
     Noun(RefKind.BINDING, Binding, BINDING),
     Noun(RefKind.CARD, Card, CARD),
+    Noun(RefKind.CHAT_POST, ChatPost, CHAT_POST),
     Noun(RefKind.ALIAS, Alias, ALIAS),
     Noun(RefKind.USAGE, Usage),
     Noun(RefKind.USER, User, USER),
-    Noun(RefKind.KEY, ConnectorKey, KEY),
+    Noun(RefKind.KEY, ConnectorKey, KEY, frozenset({"last_used_at"})),
+    Noun(RefKind.LINK_CODE, LinkCode, LINK_CODE),
     Noun(RefKind.NODE, Node, NODE, frozenset({"last_seen"})),
     Noun(RefKind.TOKEN, Token, TOKEN, frozenset({"last_used_at"})),
     Noun(RefKind.GRANT, Grant, GRANT),

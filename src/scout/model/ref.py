@@ -17,12 +17,14 @@ class RefKind(StrEnum):
     ATTENTION = "attention"
     BINDING = "binding"
     CARD = "card"
+    CHAT_POST = "chat_post"
     CONVERSATION = "conversation"
     DELIVERY = "delivery"
     ENDPOINT = "endpoint"
     FLIGHT = "flight"
     GRANT = "grant"
     KEY = "key"
+    LINK_CODE = "link_code"
     MESSAGE = "message"
     NODE = "node"
     QUESTION = "question"
@@ -43,12 +45,14 @@ PREFIXES = {
     RefKind.ATTENTION: "att",
     RefKind.BINDING: "bnd",
     RefKind.CARD: "crd",
+    RefKind.CHAT_POST: "pst",
     RefKind.CONVERSATION: "cnv",
     RefKind.DELIVERY: "dlv",
     RefKind.ENDPOINT: "ept",
     RefKind.FLIGHT: "flt",
     RefKind.GRANT: "grt",
     RefKind.KEY: "key",
+    RefKind.LINK_CODE: "lnk",
     RefKind.MESSAGE: "msg",
     RefKind.NODE: "nod",
     RefKind.QUESTION: "qst",

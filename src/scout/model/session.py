@@ -88,7 +88,7 @@ class LiveTurn(Record):
 
 
 class Session(Mutable):
-    """One session of one agent on one node in one harness; these never change.
+    """One session of one agent on one node in one harness; these never change. `effort`: as requested.
 
     `contract_at`: when its program first took a turn from Scout, and with it the contract.
     `terminal`: a person has it open in a terminal and is its only writer.
@@ -123,6 +123,7 @@ class Session(Mutable):
     last_event_at: Time | None = None
     ended_at: Time | None = None
     created_by: str
+    effort: str | None = None
 
 
 def mark_ready(session: Session, now: Time, *, native_ids: dict[str, str] | None = None) -> Session:

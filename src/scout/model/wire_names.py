@@ -9,7 +9,7 @@ from scout.base.codec import decode, to_plain
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.identity.address import Address
-from scout.model.agent import Agent, project_id
+from scout.model.agent import Agent, derive_project_id
 from scout.model.ask import Ask
 from scout.model.conversation import Conversation, Message
 from scout.model.endpoint import Endpoint
@@ -87,5 +87,5 @@ def _list_derived(record: Record) -> dict[str, Any]:
     if not isinstance(record, Agent):
         return {}
     root = record.project_root
-    project = {"projectId": project_id(record.node, root)} if root is not None else {}
+    project = {"projectId": derive_project_id(record.node, root)} if root is not None else {}
     return {"logicalAgentId": get_logical_agent_id(record), **project}

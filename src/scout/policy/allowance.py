@@ -18,10 +18,11 @@ _NEUTRAL = frozenset({"timeout"})
 
 
 class Asker(Record):
-    """The agent that requests permission: its user, working directory and permission profile."""
+    """The agent that requests permission: its user, session, working directory and permission profile."""
 
     user: str
     agent_id: str | None = None
+    session_id: str | None = None
     project_root: str | None = None
     directory: str | None = None
     profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
@@ -48,6 +49,8 @@ def _is_decided_by(allowance: Allowance, request: PermissionRequest, asker: Aske
 def _is_for(allowance: Allowance, asker: Asker) -> bool:
     if allowance.user != asker.user:
         return False
+    if allowance.scope is AllowanceScope.SESSION:
+        return allowance.session_id is not None and allowance.session_id == asker.session_id
     if allowance.scope is AllowanceScope.AGENT:
         return allowance.agent_id == asker.agent_id
     in_project = asker.project_root is not None and allowance.project_root == asker.project_root

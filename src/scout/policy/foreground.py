@@ -6,12 +6,15 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent, Lifecycle
+from scout.model.conversation import MessageKind
 from scout.model.people.user import ConnectorKey, ConnectorTarget, KeyState, get_target
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import UnknownTarget
 
 DIRECT = "direct"  # the built-in connector, which needs no key
 FOREGROUND = frozenset({Kind.CONNECTOR, Kind.AGENT, Kind.SUBUSER})
+# Questions are attention items, which nobody but the user and the asker reads.
+_PASSED_ON = frozenset({MessageKind.CHAT, MessageKind.STATUS, MessageKind.FINAL})
 _RANK = {Lifecycle.ACTIVE: 0, Lifecycle.SLEEPING: 1}
 
 
@@ -33,12 +36,25 @@ class Outlet(Record):
     considered: tuple[str, ...] = ()
 
 
+def is_for_foreground(kind: MessageKind, sender: Agent, origin: Agent, person: Agent) -> bool:
+    """Whether a message to a person also goes to the person's foreground agent.
+
+    `origin`: the agent to which the message is an answer, else its sender. It has to be in the background,
+    and of the same user. Scout's own notices stay in the inbox: one about a failing chat must not go there.
+    """
+    background = origin.kind not in FOREGROUND
+    ours = origin.owner == person.owner
+    return kind in _PASSED_ON and background and ours and sender.id != person.id
+
+
 def choose_foreground(agents: Iterable[Agent]) -> Foreground:
     """Choose the agent for a message to its user: active before sleeping, then latest activity."""
     passed_over: dict[str, str] = {}
     ranked: list[tuple[int, int, str]] = []
     for agent in agents:
-        if agent.kind not in FOREGROUND:
+        if agent.is_person:
+            passed_over[agent.id] = "it is the user in person"
+        elif agent.kind not in FOREGROUND:
             passed_over[agent.id] = f"a {agent.kind} agent is in the background"
         elif agent.lifecycle not in _RANK:
             passed_over[agent.id] = f"it is {agent.lifecycle}"
@@ -73,12 +89,13 @@ def choose_connector_target(
 
 
 def _build_refusal(path: AgentPath, connector: str, usable: Sequence[ConnectorKey]) -> NotFound:
-    which = f"{connector} key that spoke in this conversation" if usable else f"{connector} key"
-    found = tuple(Candidate(address=key.id, why=f"{connector} key of {path.user}") for key in usable)
+    which = f"{connector} account of {path.user}"
+    which = f"{which} that spoke in this conversation" if usable else which
+    found = tuple(Candidate(address=key.id, why=f"{connector} {key.label}".rstrip()) for key in usable)
     link = Remedy(operation="user.link", parameters={"user": path.user, "connector": connector})
     remedies = (_suggest_keys(path.user),) if usable else (link,)
-    return NotFound(noun=which, id=str(path), candidates=found, remedies=remedies)
+    return NotFound(noun=which, id="only", candidates=found, remedies=remedies)
 
 
 def _suggest_keys(user: str | None) -> Remedy:
-    return Remedy(operation="user.keys", parameters={"user": user} if user else {}, why="list keys")
+    return Remedy(operation="user.keys", parameters={"user": user} if user else {}, why="list the accounts")

@@ -112,7 +112,7 @@ def find_alias_fault(alias: Alias, directory: Directory) -> str | None:
     return None
 
 
-def _demand_of(named: Address | AliasTarget) -> Demand:
+def _build_demand(named: Address | AliasTarget) -> Demand:
     return Demand(harness=named.harness, model=named.model, node=named.node)
 
 
@@ -140,7 +140,7 @@ class Handles:
                 return self.choose_instance(born, Demand(), "root branch")
         agent, rule = self.find_agent(address)
         found = self.choose_instance(agent, Demand(harness=address.harness, model=address.model), rule)
-        return replace(found, demand=_demand_of(address))
+        return replace(found, demand=_build_demand(address))
 
     def resolve_alias(self, alias: Alias | None, name: str) -> Resolution:
         if alias is None:
@@ -156,7 +156,7 @@ class Handles:
             agent = self.directory.agent(target.agent_id or "")
             assert agent is not None  # or the alias would be at fault
             found = self.choose_instance(agent, Demand(harness=target.harness, model=target.model), "alias")
-        demand = replace(_demand_of(target), session_id=target.session_id)
+        demand = replace(_build_demand(target), session_id=target.session_id)
         return replace(found, rule="alias", demand=demand, alias_id=alias.id, alias_revision=alias.revision)
 
     def _build_alias_broken(self, alias: Alias, fault: str) -> Diagnostic:
@@ -382,7 +382,7 @@ def find_address(agent: Agent, directory: Directory, node: str | None = None) ->
     """Return the same as an `Address`; None for an agent that is addressed only by its path."""
     canonical = Instance(agent=agent).address
     spellings = _list_spellings(canonical) if canonical else []
-    return next((one for one in spellings if _resolves_to(one, agent, directory, node)), None)
+    return next((one for one in spellings if _is_resolved_to(one, agent, directory, node)), None)
 
 
 def find_shorter_alias(agent: Agent, address: str, directory: Directory) -> str | None:
@@ -439,7 +439,7 @@ def _list_spellings(canonical: Address) -> list[Address]:
     return sorted(texts, key=lambda one: len(one.canonical))
 
 
-def _resolves_to(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
+def _is_resolved_to(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
     """Whether the handle resolves to this agent, judged by agent names alone."""
     alias = directory.alias(address.definition_id) if address.is_bare else None
     if alias is not None and alias.state is not AliasState.REMOVED:

@@ -10,7 +10,10 @@ _USER = "Delivered by Scout: a message from your user."
 
 
 class Mail(Record):
-    """One message for the session. `asks`: the sender waits for a result. `by_user`: the user sent it."""
+    """One message for the session. `asks`: the sender waits for a result. `by_user`: the user sent it.
+
+    `for_user`: it was written to the user, and the agent only has to know it.
+    """
 
     sender: str
     message_id: str
@@ -18,6 +21,7 @@ class Mail(Record):
     asks: bool = False
     may_repeat: bool = False
     by_user: bool = False
+    for_user: bool = False
 
 
 class Standing(Record):
@@ -85,11 +89,16 @@ def build_sent_line(addressees: Sequence[str]) -> str:
 def _format_mail(mail: Mail, harness: str) -> str:
     kind = "asks you and waits for the result" if mail.asks else "writes"
     repeat = " (this may be a repeat)" if mail.may_repeat else ""
+    if mail.for_user:
+        head = f"{mail.sender} wrote to your user{repeat}; it needs no answer from you:"
+        return f"{head}\n{quote(mail.body)}".rstrip()
     who = "Your user" if mail.by_user else mail.sender
-    return f"{who} {kind}{repeat}:\n{quote(mail.body)}To answer: {_reply_to(mail.message_id, harness)}."
+    return (
+        f"{who} {kind}{repeat}:\n{quote(mail.body)}To answer: {_format_reply_call(mail.message_id, harness)}."
+    )
 
 
-def _reply_to(message_id: str, harness: str) -> str:
+def _format_reply_call(message_id: str, harness: str) -> str:
     """Return the call that replies to this message, in the harness's syntax."""
     if is_shell(harness):
         return f"`scout reply --to {message_id} TEXT`"

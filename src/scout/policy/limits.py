@@ -15,6 +15,7 @@ from scout.model.delivery import Backoff, back_off
 from scout.model.problems.request import RateLimited, TooLarge
 from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
 from scout.policy.directory import Party
+from scout.policy.roles import Roles
 
 ExitCheck = Literal["block", "nudge", "clean"]
 _SOON = 60.0  # retry-after, in seconds, while a person has to decide
@@ -36,6 +37,8 @@ class Limits(Record):
     attention_per_minute: Count = 20
     open_attention: Count = 50
     reservations: Count = 64
+    link_attempts: Count = 5
+    link_attempts_total: Count = 50
     messages_to_person_per_minute: Count = 60
     wakes_per_hour: Count = 120
     ask_chain: Count = 6
@@ -88,6 +91,8 @@ class Periods(Record):
     agent_idle: Seconds = 300.0
     reservation: Seconds = 1800.0
     reservation_most: Seconds = 86_400.0
+    link_code: Seconds = 900.0
+    chat_expiry: Seconds = 86_400.0
     long_poll: Seconds = 60.0
     stream_comment: Seconds = 15.0
     wall_clock_gap: Seconds = 60.0
@@ -101,6 +106,12 @@ class Routing(Record):
     model_assisted: bool = False
 
 
+class Chats(Record):
+    """`high_risk_in_groups`: whether a high-risk item of a group may be shown and decided in its chat."""
+
+    high_risk_in_groups: bool = False
+
+
 class Rules(Record):
     """Every setting that decisions depend on: the part of the settings that pure code receives.
 
@@ -110,6 +121,8 @@ class Rules(Record):
     limits: Limits = Limits()
     periods: Periods = Periods()
     routing: Routing = Routing()
+    chats: Chats = Chats()
+    roles: Roles = Roles()
     exit_check: ExitCheck = "block"
 
     @property
@@ -379,7 +392,7 @@ def check_chain(
     limit = limits.ask_chain
     for link in open_asks:
         if link.target.is_same(ask.target) and link.body_hash == ask.body_hash:
-            raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_wait_for(link),)))
+            raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_suggest_wait(link),)))
     if any(link.asker.is_same(ask.target) for link in above):
         raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_find_back_link(ask, lineage),)))
     if len(above) > limit:
@@ -413,6 +426,6 @@ def _suggest_session(ask: Link) -> Remedy:
     return Remedy(operation="ask", parameters=parameters, why="you are the target: use a new session")
 
 
-def _wait_for(link: Link) -> Remedy:
+def _suggest_wait(link: Link) -> Remedy:
     parameters = {"flightId": link.flight_id}
     return Remedy(operation="flight.wait", parameters=parameters, why="the same ask is already running")

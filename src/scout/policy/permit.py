@@ -47,10 +47,15 @@ class ActorRelation(StrEnum):
     SAME_CONNECTOR = "of its connector"
     ENROLLED = "a session that it enrolled"
     PERSON = "the person it is for"
+    OWN = "the person's own"
+    GROUP = "of the group whose chat it speaks in"
 
 
 class Actor(Record):
-    """The identity behind a credential. `acts_for`: other agents it may act as."""
+    """The identity behind a credential. `acts_for`: other agents it may act as.
+
+    `subusers`: for a person, the users that belong to them. `group`: the group whose chat a person speaks in.
+    """
 
     kind: TokenKind
     token_id: str
@@ -61,6 +66,19 @@ class Actor(Record):
     node: str | None = None
     connector: str | None = None
     acts_for: tuple[str, ...] = ()
+    subusers: tuple[str, ...] = ()
+    group: str | None = None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether this is a user in person, and not one of the user's programs."""
+        return self.path is not None and self.path.is_person
+
+    @property
+    def own_users(self) -> tuple[str, ...]:
+        """For a person, the users whose agents they control: their own, and their sub-users."""
+        user = self.path.user if self.path is not None and self.is_person else None
+        return (user, *self.subusers) if user is not None else ()
 
 
 class Subject(Record):
@@ -114,13 +132,19 @@ _DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[ActorRelation, ...]]] = {
         Deed.COMPLETE_FLIGHT: (ActorRelation.SELF,),
     },
     TokenKind.AGENT: {
-        Deed.SEE: (ActorRelation.SAME_USER,),
-        Deed.ADDRESS: (ActorRelation.SAME_USER, ActorRelation.MEMBER),
-        Deed.ASK: (ActorRelation.SAME_USER,),
-        Deed.SPAWN: (ActorRelation.BELOW,),
-        Deed.READ: (ActorRelation.MEMBER, ActorRelation.BELOW),
-        Deed.CONTROL: (ActorRelation.BELOW,),
-        Deed.APPROVE: (ActorRelation.PERSON,),
+        Deed.SEE: (ActorRelation.SAME_USER, ActorRelation.OWN, ActorRelation.GROUP),
+        Deed.ADDRESS: (
+            ActorRelation.SAME_USER,
+            ActorRelation.MEMBER,
+            ActorRelation.OWN,
+            ActorRelation.GROUP,
+        ),
+        Deed.ASK: (ActorRelation.SAME_USER, ActorRelation.OWN, ActorRelation.GROUP),
+        Deed.SPAWN: (ActorRelation.BELOW, ActorRelation.OWN),
+        Deed.READ: (ActorRelation.MEMBER, ActorRelation.BELOW, ActorRelation.OWN),
+        Deed.CONTROL: (ActorRelation.BELOW, ActorRelation.OWN),
+        Deed.APPROVE: (ActorRelation.PERSON, ActorRelation.OWN),
+        Deed.SET_ALIAS: (ActorRelation.PERSON,),
         Deed.ACT_AS: (ActorRelation.SELF, ActorRelation.ACTS_FOR),
         Deed.COMPLETE_FLIGHT: (ActorRelation.SELF,),
         Deed.FETCH_MAIL: (ActorRelation.SELF,),
@@ -224,12 +248,14 @@ _RELATES: Mapping[ActorRelation, Callable[[Actor, Subject], bool]] = {
     ActorRelation.SAME_CONNECTOR: _has_same_connector,
     ActorRelation.ENROLLED: lambda actor, subject: _are_equal(actor.token_id, subject.enrolled_by),
     ActorRelation.PERSON: lambda actor, subject: is_person_for(actor, subject.user),
+    ActorRelation.OWN: lambda actor, subject: not {subject.owner, subject.user}.isdisjoint(actor.own_users),
+    ActorRelation.GROUP: lambda actor, subject: _are_equal(actor.group, subject.owner),
 }
 
 
 def is_person_for(actor: Actor, user: str | None) -> bool:
     """Whether an actor is the user in person, not one of the user's programs."""
-    return user is not None and actor.path is not None and actor.path == AgentPath.root(user, "direct")
+    return user is not None and user in actor.own_users[:1]
 
 
 def _are_equal(one: str | None, other: str | None) -> bool:
@@ -244,10 +270,16 @@ def _is_requester(actor: Actor, subject: Subject) -> bool:
 def _is_granted(grant: Grant, actor: Actor, deed: Deed, subject: Subject) -> bool:
     """Whether a grant allows the action. Grants apply to agents; a guest can only be granted read access."""
     reads = actor.kind is TokenKind.GUEST and deed in (Deed.SEE, Deed.READ)
-    if grant.action not in _GRANTS.get(deed, ()) or not (reads or actor.kind is TokenKind.AGENT):
+    if grant.action not in _find_sufficient(actor, deed) or not (reads or actor.kind is TokenKind.AGENT):
         return False
     held = _are_equal(grant.agent_id, actor.agent_id) or _are_equal(grant.user, actor.user)
     return held and _is_in_scope(grant.scope, subject)
+
+
+def _find_sufficient(actor: Actor, deed: Deed) -> frozenset[Action]:
+    """Return the grants that allow an action. Only a person decides for an agent that they control."""
+    decides = deed is Deed.APPROVE and actor.is_person
+    return frozenset({Action.CONTROL}) if decides else _GRANTS.get(deed, frozenset())
 
 
 def _is_in_scope(scope: GrantScope, subject: Subject) -> bool:
@@ -303,6 +335,15 @@ def check_directory(
     raise Refused(DirectoryNotAllowed(directory=directory, roots=tuple(roots), remedies=(allow,)))
 
 
+def check_granted_directory(directory: str, projects: Sequence[str], user: str) -> str:
+    """Return the directory if it is inside a project that was granted to another user than the operator."""
+    if any(_is_inside(project, directory) for project in projects):
+        return directory
+    parameters = {"action": str(Action.SPAWN), "holder": user, "project": directory}
+    grant = Remedy(operation="grant.add", parameters=parameters, why="for the operator")
+    raise Refused(DirectoryNotAllowed(directory=directory, roots=tuple(projects), remedies=(grant,)))
+
+
 def check_project(directory: str, home: str, temporary: Sequence[str] = ()) -> str:
     """Return the directory if it can be a project; refuse `/`, the home folder and temporary roots."""
     if _split_path(directory) in [[], *(_split_path(one) for one in (home, *temporary))]:
@@ -338,4 +379,4 @@ def may_read_attention(actor: Actor, item: Attention) -> bool:
     if actor.kind is not TokenKind.AGENT:
         return False
     raised = actor.agent_id is not None and actor.agent_id == item.agent_id
-    return raised or is_person_for(actor, item.user)
+    return raised or item.user in actor.own_users

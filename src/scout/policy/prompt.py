@@ -163,10 +163,19 @@ class WorkContext(Record):
     next_move_owner: str
 
 
+class ParentContext(Record):
+    """The parent of a memory or search agent, and where its transcripts lie."""
+
+    address: str
+    description: str | None = None
+    folder: str | None = None
+    transcripts: tuple[str, ...] = ()
+
+
 class PromptContext(Record):
     """The agent and its current work. `body` is quoted, so it cannot pose as the contract.
 
-    `instructions`: text that the agent's settings add to the contract.
+    `instructions`: text that the agent's settings add to the contract. `parent`: of a memory or search agent.
     """
 
     address: str
@@ -188,6 +197,7 @@ class PromptContext(Record):
     body: str | None = None
     may_repeat: bool = False
     tools: tuple[str, ...] = ()
+    parent: ParentContext | None = None
 
 
 class Contract(Record):
@@ -310,7 +320,21 @@ def _list_values(context: PromptContext) -> dict[str, str]:
     named = {name: _format_line(getattr(context, name)) for name in _NAMES}
     own = quote(context.instructions) if context.instructions else ""
     instructions = f"Your user set for you:\n{own}" if own else ""
+    instructions += _describe_parent(context.parent) if context.parent else ""
     return {**named, "tools": _format_line(", ".join(context.tools)), "instructions": instructions}
+
+
+def _describe_parent(parent: ParentContext) -> str:
+    """Return what a memory or search agent answers from."""
+    about = f" ({_format_line(parent.description)})" if parent.description else ""
+    lines = [f"You answer questions about the past work of {_format_line(parent.address)}{about}."]
+    if parent.transcripts:
+        lines += ["Its transcripts, newest first. Read them, change nothing:", *parent.transcripts]
+    else:
+        lines.append("It has no transcripts yet.")
+    lines += [f"It works in {parent.folder}."] if parent.folder else []
+    lines.append("Name the transcript that an answer comes from. If they do not hold it, say so.")
+    return "".join(f"{_format_line(line)}\n" for line in lines)
 
 
 def _describe_work(work: WorkContext) -> str:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Sequence
 
-from scout.base.gitignore import literal_path, matches, parse_pattern
+from scout.base.gitignore import get_literal_path, matches, parse_pattern
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
@@ -68,14 +68,14 @@ def find_overlaps(
     found: list[ReservationOverlap] = []
     for one in others:
         if is_active_reservation(one, now) and not is_own_reservation(one, editor):
-            shared = _shared(globs, one.globs) or _shared(one.globs, globs)
+            shared = _find_shared_path(globs, one.globs) or _find_shared_path(one.globs, globs)
             found += [ReservationOverlap(reservation=one, shared=shared)] if shared else []
     return tuple(found)
 
 
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> str:
+def _find_shared_path(ours: Sequence[str], theirs: Sequence[str]) -> str:
     same = [glob for glob in ours if glob in theirs and not glob.startswith("!")]
-    paths = [path for path in map(literal_path, ours) if path is not None and matches(theirs, path)]
+    paths = [path for path in map(get_literal_path, ours) if path is not None and matches(theirs, path)]
     return next(iter([*same, *paths]), "")
 
 
@@ -88,13 +88,13 @@ def place_globs(globs: Sequence[str], root: str, folder: str) -> tuple[str, ...]
     A path below the root, `./…` and `../…` are understood too. Globs that name nothing are refused.
     """
     if not globs:
-        raise _refused("which files? give at least one glob, such as 'src/**'")
+        raise _build_refusal("which files? give at least one glob, such as 'src/**'")
     if len(globs) > _GLOBS:
-        raise _refused(f"{len(globs)} globs are too many for one reservation; the maximum is {_GLOBS}")
+        raise _build_refusal(f"{len(globs)} globs are too many for one reservation; the maximum is {_GLOBS}")
     inner = folder.removeprefix(root).strip("/")
     placed = tuple(dict.fromkeys(_place(glob, root, inner) for glob in globs))
     if all(glob.startswith("!") for glob in placed):
-        raise _refused(f"{_clip(globs[0])} only takes files out; give a glob without '!' too")
+        raise _build_refusal(f"{_clip(globs[0])} only takes files out; give a glob without '!' too")
     return placed
 
 
@@ -104,13 +104,15 @@ def _place(glob: str, root: str, inner: str) -> str:
     body = glob[len(negated) :]
     if body == root or body.startswith(f"{root.rstrip('/')}/"):
         body = body.removeprefix(root.rstrip("/")) or "/"
-        return _checked(negated + _from_top(body.split("/"), glob), glob)
+        return _check_glob(negated + _place_from_root(body.split("/"), glob), glob)
     if body.split("/")[0] in (".", ".."):
         steps = [*map(_escape, inner.split("/")), *body.split("/")]
-        return _checked(negated + _from_top(steps, glob), glob)
-    _checked(glob, glob)
+        return _check_glob(negated + _place_from_root(steps, glob), glob)
+    _check_glob(glob, glob)
     if {".", ".."} & set(body.split("/")):
-        raise _refused(f"{_clip(glob)} matches nothing: '.' and '..' are understood only at the beginning")
+        raise _build_refusal(
+            f"{_clip(glob)} matches nothing: '.' and '..' are understood only at the beginning"
+        )
     if not inner:
         return glob
     below = _escape(inner)
@@ -118,12 +120,12 @@ def _place(glob: str, root: str, inner: str) -> str:
     return f"{negated}/{below}/{'' if anchored else '**/'}{body.removeprefix('/')}"
 
 
-def _from_top(steps: Sequence[str], glob: str) -> str:
+def _place_from_root(steps: Sequence[str], glob: str) -> str:
     """Return the path from the root, without `.` and `..`; the root itself is everything in it."""
     names: list[str] = []
     for step in steps:
         if step == ".." and not names:
-            raise _refused(f"{_clip(glob)} is outside of the work tree")
+            raise _build_refusal(f"{_clip(glob)} is outside of the work tree")
         if step == "..":
             names.pop()
         elif step not in ("", "."):
@@ -132,14 +134,16 @@ def _from_top(steps: Sequence[str], glob: str) -> str:
     return f"/{'/'.join(names)}{folder}" if names else "**"
 
 
-def _checked(placed: str, glob: str) -> str:
+def _check_glob(placed: str, glob: str) -> str:
     if parse_pattern(placed) is not None:
         return placed
     if not glob.strip():
-        raise _refused("a glob is empty")
+        raise _build_refusal("a glob is empty")
     if glob.startswith("#"):
-        raise _refused(f"{_clip(glob)} is a comment in a .gitignore; for a file of this name, write \\#")
-    raise _refused(f"{_clip(glob)} matches nothing; to reserve everything, write '**'")
+        raise _build_refusal(
+            f"{_clip(glob)} is a comment in a .gitignore; for a file of this name, write \\#"
+        )
+    raise _build_refusal(f"{_clip(glob)} matches nothing; to reserve everything, write '**'")
 
 
 def _escape(path: str) -> str:
@@ -154,16 +158,16 @@ def check_why(why: str) -> str:
 
 def _check_text(text: str, field: str, longest: int) -> None:
     if len(text) > longest:
-        raise _refused(f"{len(text)} characters are too many; the maximum is {longest}", field)
+        raise _build_refusal(f"{len(text)} characters are too many; the maximum is {longest}", field)
     if not text.isprintable():
-        raise _refused(f"control characters cannot be used: {show_text(text)[:80]}", field)
+        raise _build_refusal(f"control characters cannot be used: {show_text(text)[:80]}", field)
 
 
 def lease_until(globs: Sequence[str], seconds: float | None, now: Time, periods: Periods) -> Time:
     """Return the end of a reservation for so many seconds; default and maximum are settings."""
     wanted = min(periods.reservation, periods.reservation_most) if seconds is None else seconds
     if wanted <= 0:
-        raise _refused("a reservation lasts longer than 0 seconds", "seconds")
+        raise _build_refusal("a reservation lasts longer than 0 seconds", "seconds")
     if wanted > periods.reservation_most:
         most = f"{periods.reservation_most:g}"
         problem = f"{wanted:g} seconds are too long; the maximum is {most} (periods.reservationMost)"
@@ -208,5 +212,5 @@ def _clip(glob: str) -> str:
     return f"'{show_text(glob)[:80]}'"
 
 
-def _refused(problem: str, field: str = "globs") -> Refused:
+def _build_refusal(problem: str, field: str = "globs") -> Refused:
     return Refused(BadRequest(problem=problem, field=field))

@@ -213,7 +213,7 @@ class Targeting(Record):
 def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAddress) -> Targeting:
     """Return the target of a body. `elsewhere`: a channel, conversation or broadcast replaces `to`."""
     mentions = find_mentions(body)
-    soft = _soft(mentions)
+    soft = _list_soft(mentions)
     if to is not None:
         found, (leading, noted) = resolve(to), _try_mention(mentions.leading, resolve)
         return Targeting(rule="structured target", target=found, leading=leading, soft=soft, unresolved=noted)
@@ -234,12 +234,12 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
     )
 
 
-def soft_mentions(body: str) -> tuple[str, ...]:
+def list_soft_mentions(body: str) -> tuple[str, ...]:
     """Return the agents that a body mentions after its beginning."""
-    return _soft(find_mentions(body))
+    return _list_soft(find_mentions(body))
 
 
-def _soft(mentions: Mentions) -> tuple[str, ...]:
+def _list_soft(mentions: Mentions) -> tuple[str, ...]:
     return tuple(mention.address.canonical for mention in mentions.soft if mention.address)
 
 

@@ -315,12 +315,11 @@ _AWAKE = {
     "by_hand": "a person started it",
     "elsewhere": "another node manages it",
 }
-_NEVER = frozenset({Kind.CONNECTOR, Kind.SYSTEM})
 
 
 def find_due_rest(agent: Agent, rest: Rest, this: Round) -> Sleep | StayAwake | EndTask | None:
     """Put an agent to sleep, end a finished task, or note why it stays awake and when it was last active."""
-    if agent.lifecycle is not Lifecycle.ACTIVE or agent.kind in _NEVER:
+    if agent.lifecycle is not Lifecycle.ACTIVE or agent.kind is Kind.SYSTEM or agent.is_person:
         return None
     task_is_done = agent.kind is Kind.TASK and rest.done and not rest.flights
     if task_is_done and rest.working:

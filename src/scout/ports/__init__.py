@@ -25,6 +25,7 @@ from scout.ports.harness import (
     Tailed,
     TailLine,
     ToolUse,
+    Transcript,
     TurnProgress,
     TurnUsage,
     UsageKind,
@@ -61,6 +62,7 @@ from scout.ports.world import (
     SnapshotPeriod,
     Snapshots,
     Surroundings,
+    TimeZones,
     WorkTreePath,
 )
 
@@ -111,7 +113,9 @@ __all__ = [
     "Surroundings",
     "TailLine",
     "Tailed",
+    "TimeZones",
     "ToolUse",
+    "Transcript",
     "TreeFolders",
     "TreeJournal",
     "TreePorts",

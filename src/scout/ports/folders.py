@@ -17,7 +17,7 @@ class Measured(NamedTuple):
     written: float
 
 
-def size_on_disk(found: os.stat_result) -> int:
+def get_size_on_disk(found: os.stat_result) -> int:
     """Return the bytes that a file takes on disk, in whole blocks."""
     return max(found.st_size, found.st_blocks * _BLOCK)
 
@@ -31,7 +31,7 @@ def measure(folder: Path) -> Measured:
                 found = os.lstat(os.path.join(parent, name))  # noqa: PTH118 (of many files, the quick way)
             except FileNotFoundError:
                 continue
-            size += size_on_disk(found)
+            size += get_size_on_disk(found)
             written = max(written, found.st_mtime)
     return Measured(size, written)
 

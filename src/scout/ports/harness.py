@@ -76,14 +76,19 @@ class SessionSpec(Record):
     `instructions`: the contract, which the model is given once: as system prompt if the harness has one, else
     with the first prompt. `fork_of`: the native id of the session that this one starts as a copy of. `door`
     and `environment` are for a program that is about to be started; a running one already has them. `idle`:
-    the idle timeout of a persistent program in seconds; none means that it is kept.
+    the idle timeout of a persistent program in seconds; none means that it is kept. `repository`: the project
+    root whose linked work tree `cwd` is, if the agent was spawned there. `effort`: how much the model thinks,
+    in the words of the harness; a harness without such a setting ignores it. `readable`: folders outside of
+    its own that it may read.
     """
 
     session_id: str
     agent_id: str
     address: str
     cwd: str | None = None
+    repository: str | None = None
     model: str | None = None
+    effort: str | None = None
     permission: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
     command: tuple[str, ...] = ()
     native_ids: Mapping[str, str] = {}
@@ -92,6 +97,7 @@ class SessionSpec(Record):
     environment: Mapping[str, str] = {}
     instructions: str = ""
     idle: float | None = 300.0
+    readable: tuple[str, ...] = ()
 
 
 class Started(Record):
@@ -265,6 +271,13 @@ class Tailed(Record):
     source: str
 
 
+class Transcript(Record):
+    """Where a harness writes the transcript of a session. `file` may contain `*`; `folder` holds it."""
+
+    file: str
+    folder: str
+
+
 class OpenedSession(Record):
     """The command that resumes a session in a person's terminal."""
 
@@ -330,6 +343,10 @@ class Harness(Protocol):
 
     async def open(self, spec: SessionSpec) -> OpenedSession:
         """Return the command that resumes this session in a terminal. Refused if there is none."""
+        ...
+
+    def locate_transcript(self, native_id: str, cwd: str | None) -> Transcript | None:
+        """Return where the transcript of a session lies; the disk is not read. None if there is none."""
         ...
 
     async def observe(self) -> list[Observed]:

@@ -116,7 +116,7 @@ class CommandResult(Record):
 class IdentityFile(Record, omit_defaults=True):
     """The facts about an agent that its folder carries, so that they survive the loss of the database.
 
-    They are believed only with a valid `mac`, which covers them and the real path of the folder.
+    They are trusted only with a valid `mac`, which covers them and the real path of the folder.
     """
 
     id: str
@@ -139,7 +139,7 @@ class IdentityFile(Record, omit_defaults=True):
 class FoundFolder(Record):
     """A folder that a scan found. `identity` is set only if its MAC is valid.
 
-    `claims` is what an unsigned or foreign file says; it is shown to a person and never believed.
+    `claims` is what an unsigned or foreign file states; it is shown to a person and never trusted.
     `system`: `scout`, or `exo` for trees of ExoMonad, whose identity is the branch of the work tree.
     """
 

@@ -1,6 +1,7 @@
 """The clock, random ids, the disk, and notifications."""
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Protocol
 
 from scout.base.record import Record
@@ -110,6 +111,10 @@ class KeptRuns(SessionFolders, Protocol):
         """Return the last lines that the newest program of a session wrote to stderr."""
         ...
 
+    def list_kept(self) -> tuple[str, ...]:
+        """Return the sessions with a running program that is kept between turns. Blocks."""
+        ...
+
 
 class Change(Record):
     """The difference between two snapshots of a work tree. `problem`: why there is nothing to compare.
@@ -206,4 +211,16 @@ class Router(Protocol):
 
     async def suggest(self, text: str, candidates: tuple[str, ...]) -> str | None:
         """Return one of the addresses, or none. `OSError` and `TimeoutError` mean that there is no answer."""
+        ...
+
+
+class TimeZones(Protocol):
+    """The time zones that this machine knows. They are read from the disk, so call these in a thread."""
+
+    def load(self, name: str) -> tzinfo:
+        """Return a zone by its name, such as Europe/Berlin. Refused if it is unknown."""
+        ...
+
+    def find_local(self) -> str:
+        """Return the name of this machine's zone."""
         ...

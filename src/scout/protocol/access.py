@@ -147,6 +147,7 @@ class CreateToken(Write[Minted]):
 
     kind: Annotated[TokenKind, describe("operator, agent, host, node, connector or guest")] = TokenKind.AGENT
     agent: Annotated[Words | None, describe("the agent that uses it")] = None
+    user: Annotated[Words | None, describe("or the user who uses it, in person")] = None
     session_id: Annotated[Words | None, describe("the only session it is valid for")] = None
     node: Words | None = None
     connector: Words | None = None

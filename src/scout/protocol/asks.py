@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from scout.base.record import Record
 from scout.base.refusal import Remedy
-from scout.model.ask import Ask, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
+from scout.model.ask import Ask, AskedChild, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import Flight, FlightState
 from scout.model.waiting import WaitingKind
 from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, describe
@@ -34,6 +34,9 @@ class MakeAsk(Write[AskReceipt]):
     ] = None
     target_session_id: Annotated[Words | None, describe("or an exact session: continue there or fail")] = None
     body: Body
+    child: Annotated[
+        AskedChild | None, describe("ask its memory, or a new search agent, which read its transcripts")
+    ] = None
     harness: Annotated[Words | None, describe("only this harness")] = None
     model: Annotated[Words | None, describe("only this model")] = None
     node: Annotated[Words | None, describe("only this machine")] = None
@@ -64,7 +67,10 @@ class MakeAsk(Write[AskReceipt]):
 
 
 class FlightView(Flight):
-    """A flight with its addresses, body, attempts and remedies."""
+    """A flight with its addresses, body, attempts and remedies.
+
+    Harness and model: `requested` by the ask, `resolved` by the settings, `observed` in the session.
+    """
 
     target_address: str
     requester_address: str
@@ -72,6 +78,12 @@ class FlightView(Flight):
     attempts: int = 0
     may_repeat: bool = False
     remedies: tuple[Remedy, ...] = ()
+    harness_requested: str | None = None
+    harness_observed: str | None = None
+    model_requested: str | None = None
+    model_resolved: str | None = None
+    model_observed: str | None = None
+    effort: str | None = None
 
 
 class AskView(Record):

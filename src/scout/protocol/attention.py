@@ -20,7 +20,9 @@ WorkOf = Annotated[Words | None, describe("the work item it blocks")]
 
 _STANDING: dict[str, str] = {"scope": "for", "anyUse": "any-use"}
 Always = Annotated[bool, describe("allow the same from now on without asking")]
-For = Annotated[AllowanceScope | None, describe("scope: agent, project or everywhere; default agent")]
+For = Annotated[
+    AllowanceScope | None, describe("scope: session, agent, project or everywhere; default agent")
+]
 Until = Annotated[Time | None, describe("expiry time; default: until revoked")]
 AnyUse = Annotated[bool, describe("allow any use of the tool, not only this one")]
 PathPattern = Annotated[Words | None, describe("allow the tool on files that match this absolute pattern")]
@@ -56,9 +58,12 @@ class ListAttention(Request[AttentionPage]):
 
     operation: ClassVar[str] = "attention"
     route: ClassVar[str] = "GET /v1/attention"
-    permission: ClassVar[str] = "people: their own items; agents: items they raised"
+    permission: ClassVar[str] = "people: their own items and their sub-users'; agents: items they raised"
 
     all: Annotated[bool, describe("include closed items")] = False
+    user: Annotated[Words | None, describe("the items of this sub-user, or of any user for the operator")] = (
+        None
+    )
     kind: Annotated[AttentionKind | None, describe("only this kind")] = None
     agent: Annotated[Address | None, describe("only this agent")] = None
     flight: Annotated[Words | None, describe("only this flight")] = None

@@ -44,7 +44,9 @@ _LISTS = {
     "grant": "grant.list",
     "message": "latest",
     "reservation": "reserve.list",
+    "schedule": "cron.list",
     "session": "session.list",
+    "task": "task.list",
     "token": "token.list",
 }
 
@@ -79,10 +81,10 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
 
 def attach_file(remedies: Sequence[Remedy]) -> tuple[Remedy, ...]:
     """Return the remedies of a long text for a caller that types commands: it attaches a file by its name."""
-    return tuple(_with_file(one) for one in remedies if one.operation != "attachment.put")
+    return tuple(_attach_file(one) for one in remedies if one.operation != "attachment.put")
 
 
-def _with_file(remedy: Remedy) -> Remedy:
+def _attach_file(remedy: Remedy) -> Remedy:
     named = [*remedy.parameters.get("attachments", ())]
     if not named or not named[-1].endswith(f":{_FILE}"):
         return remedy
@@ -93,7 +95,7 @@ def _with_file(remedy: Remedy) -> Remedy:
 def _attach_body(operation: str, own: dict[str, Any]) -> tuple[Remedy, ...]:
     """Return the calls that send a long text as an attachment: store it, then send its hash."""
     text = str(own.get("body") or own.get("output") or "")
-    sent = _attaching_call(operation, own)
+    sent = _suggest_attachment(operation, own)
     if not text or sent is None:
         return ()
     data = text.encode()
@@ -106,7 +108,7 @@ def _attach_body(operation: str, own: dict[str, Any]) -> tuple[Remedy, ...]:
     )
 
 
-def _attaching_call(operation: str, own: dict[str, Any]) -> Remedy | None:
+def _suggest_attachment(operation: str, own: dict[str, Any]) -> Remedy | None:
     """Return the call that carries an attachment in place of a refused one."""
     if operation in ("ask", "send", "reply"):
         return Remedy(operation=operation, parameters=own)
@@ -130,7 +132,7 @@ def _name_harness(request: Request[Any], own: dict[str, Any], problem: Diagnosti
     """Return the caller's request with a harness that works: one of several, or the nearest name."""
     if isinstance(problem, AmbiguousEndpoint):
         named = dict(zip(problem.harnesses, (one.address for one in problem.candidates), strict=False))
-        given = [_with_harness(request, own, one, named.get(one)) for one in problem.harnesses]
+        given = [_add_harness(request, own, one, named.get(one)) for one in problem.harnesses]
     elif isinstance(problem, HarnessUnavailable):
         near = [one.address for one in problem.candidates]
         given = [_respell_harness(own, problem.harness, one) for one in near]
@@ -139,7 +141,7 @@ def _name_harness(request: Request[Any], own: dict[str, Any], problem: Diagnosti
     return [Remedy(operation=request.operation, parameters=one) for one in given if one is not None]
 
 
-def _with_harness(
+def _add_harness(
     request: Request[Any], own: dict[str, Any], harness: str, address: str | None
 ) -> dict[str, Any] | None:
     """Return the parameters with a harness: as an option, or else as part of the agent's address."""

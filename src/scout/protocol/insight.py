@@ -16,6 +16,7 @@ from scout.protocol.attention import AttentionView
 from scout.protocol.parameters import Words, describe
 from scout.protocol.questions import QuestionView
 from scout.protocol.request import Request, Write
+from scout.protocol.reservations import ReservationView
 from scout.protocol.work import WorkView
 
 
@@ -75,7 +76,10 @@ class Why(Request[Explanation]):
 
 
 class Brief(Record):
-    """Your identity, open work and who waits for you: enough to continue after losing context."""
+    """Your identity, open work and who waits for you: enough to continue after losing context.
+
+    `reservations`: your own active ones, and those of others in your folder.
+    """
 
     me: Identity
     flights: tuple[FlightView, ...]
@@ -89,6 +93,7 @@ class Brief(Record):
     unread: int
     next: tuple[Remedy, ...]
     paused: Pause | None = None
+    reservations: tuple[ReservationView, ...] = ()
 
 
 class ShowBrief(Request[Brief]):

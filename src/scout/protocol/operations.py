@@ -33,6 +33,7 @@ from scout.protocol import (
     work,
 )
 from scout.protocol.operation import Operation, build_local_operation, build_operation
+from scout.protocol.people import bindings, connectors, schedules, tasks, users
 from scout.protocol.request import Request
 
 _LONGEST_WORD = 4000
@@ -55,11 +56,16 @@ REQUESTS: tuple[type[Request[Any]], ...] = list_classes(
         attention,
         allowances,
         reservations,
+        schedules,
+        tasks,
         insight,
         access,
         tree,
         tree_view,
         finish,
+        users,
+        bindings,
+        connectors,
     ),
     Request,
     lambda request: bool(request.operation),
@@ -96,10 +102,6 @@ _LOCAL = (
     build_local_operation("backup", "Back up the store while it is in use.", "file"),
     build_local_operation("restore", "Replace the store with a backup.", "file"),
     # Planned operations that remedies of the pure rooms already name (docs/decisions/0033).
-    build_local_operation("user.keys", "List a user's connector keys.", "user?"),
-    build_local_operation(
-        "user.link", "Link a chat account to a user by a one-time code.", "user", "connector"
-    ),
     build_local_operation("mesh.status", "Show the machines of the mesh."),
 )
 

@@ -11,10 +11,11 @@ from scout.protocol.asks import FlightView
 from scout.protocol.attention import AgentNeeds, AttentionView
 from scout.protocol.parameters import Cursor, Limit, Words, describe
 from scout.protocol.request import Page, Request, Write
+from scout.protocol.reservations import ReservationView
 
 
 class Status(Record, omit_defaults=True):
-    """The daemon's address and state."""
+    """The daemon's address and state, and the state of each connector."""
 
     url: str
     socket: str
@@ -23,6 +24,7 @@ class Status(Record, omit_defaults=True):
     node: str
     home: str
     paused: Pause | None = None
+    connectors: dict[str, str] = {}
 
 
 class ShowStatus(Request[Status]):
@@ -33,7 +35,10 @@ class ShowStatus(Request[Status]):
 
 
 class Now(Record):
-    """Summary: needs you, running, finished since the last check. `at` is when it was read."""
+    """Summary: needs you, running, finished since the last check. `at` is when it was read.
+
+    `reservations`: your own active ones, and those of others where you are.
+    """
 
     at: Time
     since: Time | None
@@ -46,6 +51,7 @@ class Now(Record):
     online: tuple[AgentView, ...]
     agents: int
     paused: Pause | None = None
+    reservations: tuple[ReservationView, ...] = ()
 
 
 class ShowNow(Request[Now]):

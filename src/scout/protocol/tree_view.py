@@ -63,7 +63,7 @@ class TreeAgent(Record, omit_defaults=True):
 
 
 class OfferedFolder(Record, omit_defaults=True):
-    """A folder that looks like an agent's, but is not believed. `claims` is what its file says.
+    """A folder that looks like an agent's, but is not trusted. `claims` is what its file states.
 
     `adopt` is a command with which a person can make it an agent.
     """

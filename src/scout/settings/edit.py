@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from scout.base.codec import allowed_words
+from scout.base.codec import list_allowed_words
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.settings.load import PROJECTS, find_nearest, find_problems, find_project_setting, flatten, parse
 from scout.settings.record import SETTINGS, Setting, Settings
@@ -73,7 +73,7 @@ def _read(setting: Setting, text: str, again: dict[str, Any], operation: str) ->
     try:
         return setting.read(text)
     except ValueError as error:
-        near = get_close_matches(text[:60], allowed_words(setting.kind), n=1)
+        near = get_close_matches(text[:60], list_allowed_words(setting.kind), n=1)
         parameters = {**again, "value": near[0]} if near else again
         why = "the nearest" if near else "the default"
         remedy = Remedy(operation=operation, parameters=parameters, why=why)

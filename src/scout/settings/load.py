@@ -178,7 +178,7 @@ def _put(given: _Given, key: str) -> Remedy:
     except ValueError:
         text = row.format(row.default)
     parameters = {"key": key, "value": text}
-    return Remedy(operation="config.set", parameters=parameters, why=f"in the place of {given.key:.80}")
+    return Remedy(operation="config.set", parameters=parameters, why=f"instead of {given.key:.80}")
 
 
 def _build_wrong(given: _Given, expected: str) -> BadRequest:
@@ -206,7 +206,7 @@ def read_projects(
     tables = cast(dict[str, Any], given)
     for directory, table in tables.items():
         if not directory.startswith(("/", "~/")) or not isinstance(table, dict):
-            problems.append(_wrong_project(directory, path))
+            problems.append(_build_project_refusal(directory, path))
             continue
         values = {key: row.default for key, row in PROJECT_SETTINGS.items()}
         for key, value in flatten(cast(dict[str, Any], table)):
@@ -215,7 +215,7 @@ def read_projects(
             try:
                 values[key] = find_project_setting(key, directory, path).check(value)
             except ValueError as error:
-                problems.append(_wrong_value(directory, key, value, str(error), path))
+                problems.append(_build_value_refusal(directory, key, value, str(error), path))
             except Refused as refusal:
                 problems.append(cast(BadRequest, refusal.diagnostic))
         real = _resolve_root(directory, os.environ if environ is None else environ)
@@ -246,12 +246,12 @@ def find_project_setting(key: str, directory: str, path: str = "", value: str | 
     )
 
 
-def _wrong_project(directory: str, path: str) -> BadRequest:
+def _build_project_refusal(directory: str, path: str) -> BadRequest:
     problem = f'{PROJECTS}."{directory:.80}" (file {path}): expected a table named by an absolute directory'
     return BadRequest(problem=problem, field=PROJECTS, remedies=(_SHOW,))
 
 
-def _wrong_value(directory: str, key: str, value: object, expected: str, path: str) -> BadRequest:
+def _build_value_refusal(directory: str, key: str, value: object, expected: str, path: str) -> BadRequest:
     row = PROJECT_SETTINGS[key]
     problem = f"{key} = {str(value)[:60]!r} of the project {directory} (file {path}): {expected}"
     parameters = {"setting": key, "value": row.format(row.default) or "none", "projectPath": directory}

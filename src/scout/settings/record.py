@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import inspect
 
-from scout.base.codec import allowed_words, to_plain
+from scout.base.codec import list_allowed_words, to_plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
@@ -91,6 +91,10 @@ class Settings(Record):
         return f"{self.home}/blobs"
 
     @property
+    def connectors(self) -> str:
+        return f"{self.home}/connectors"
+
+    @property
     def sessions(self) -> str:
         return f"{self.home}/sessions"
 
@@ -155,10 +159,10 @@ class Setting(Record):
         try:
             read = msgspec.convert(value, self.kind)
         except msgspec.ValidationError as error:
-            if words := allowed_words(self.kind):
+            if words := list_allowed_words(self.kind):
                 raise ValueError(f"expected one of {', '.join(words)}") from None
             if "matching regex" in str(error):
-                raise ValueError(f"expected {_described(self.kind)}") from None
+                raise ValueError(f"expected {_describe_texts(self.kind)}") from None
             raise ValueError(f"{str(error)[:1].lower()}{str(error)[1:]}") from None
         if isinstance(read, float) and not (math.isfinite(read) and read <= _MOST_SECONDS):
             raise ValueError(f"expected at most {_MOST_SECONDS:.0f} seconds")
@@ -213,7 +217,7 @@ _READERS: dict[type[inspect.Type], Callable[[str], object]] = {
 }
 
 
-def _described(kind: Any) -> str:
+def _describe_texts(kind: Any) -> str:
     """Return the description of the texts that a type, or each item of it, allows."""
     found = inspect.type_info(kind)
     if isinstance(found, inspect.UnionType):
@@ -260,10 +264,10 @@ def list_values(settings: Settings) -> dict[str, Any]:
     """Return the value of each key."""
     tables = to_plain(settings)
     tables |= tables["rules"]
-    return {key: value_at(tables, key) for key in SETTINGS}
+    return {key: get_value(tables, key) for key in SETTINGS}
 
 
-def value_at(tables: Any, key: str) -> Any:
+def get_value(tables: Any, key: str) -> Any:
     """Return the value of a dotted key in nested tables."""
     for name in key.split("."):
         tables = tables[name]

@@ -12,7 +12,7 @@ from pathlib import Path
 from scout.base.refusal import Refused
 from scout.model.problems.request import StoreFull, TooLarge
 from scout.policy.limits import Limits, check_attachments_total
-from scout.ports.folders import measure, size_on_disk
+from scout.ports.folders import get_size_on_disk, measure
 from scout.store.disk import sync_folder
 
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -54,7 +54,7 @@ class FolderBlobs:
             return self._used
 
     def _count(self, place: Path) -> None:
-        size = size_on_disk(place.stat())
+        size = get_size_on_disk(place.stat())
         with self._counting:
             if self._used is not None:
                 self._used += size

@@ -50,17 +50,12 @@ class Database:
         self.migrated = migrate(self._connection)
         self.undone: Callable[[], None] = lambda: None
         self._writer = Writer(self._connection, str(path), self._was_undone)
+        self.write = self._writer.run
         self._checkpointer = Checkpointer(lambda: connect(path), path, lambda: self._writer.commits)
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="scout-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._glance: sqlite3.Connection | None = None
-
-    async def write(
-        self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
-    ) -> T:
-        """Run `work` in a transaction; return when it is on disk, just after calling `committed`."""
-        return await self._writer.run(work, committed)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a reader in a thread: it sees committed data and never waits for the writer."""

@@ -14,9 +14,11 @@ from scout.model.conversation import Member, Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.events.asks import SweepNudged, SweepSettled
+from scout.model.events.chats import ChatReceived, ChatStranger
 from scout.model.events.envelope import Event
 from scout.model.events.talk import AttachmentStored
 from scout.model.flight import Flight
+from scout.model.people.chat_post import ChatPost
 from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.usage import Counters, Totals, Usage, UsageDay, UsageLedger, get_day
@@ -40,6 +42,18 @@ DERIVED_TABLES = {
     "concerned": ("agent_id", "seq"),
     "file_uploads": ("sha256", "agent_id"),
     "file_messages": ("sha256", "message_id"),
+    "chat_parts": ("connector", "chat_id", "external_id", "post_id"),
+    "chat_received": (
+        "connector",
+        "inbound_id",
+        "seq",
+        "chat_id",
+        "thread_id",
+        "external_id",
+        "message_id",
+        "asks",
+    ),
+    "chat_strangers": ("connector", "hashed", "day"),
 }
 
 
@@ -73,7 +87,7 @@ def _write_endpoint(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
 def _write_reachable(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
     agent_id = endpoint.agent_id
     active = "SELECT 1 FROM endpoints WHERE agent_id = ? AND state IN ('idle', 'working') LIMIT 1"
-    name = "(SELECT definition_id FROM agents WHERE id = ? AND definition_id IS NOT NULL)"
+    name = "(SELECT coalesce(definition_id, '') AS definition_id FROM agents WHERE id = ?)"
     if endpoint.state in ACTIVE or connection.execute(active, (agent_id,)).fetchone():
         added = f"INSERT OR IGNORE INTO reachable SELECT definition_id, ? FROM {name}"
         connection.execute(added, (agent_id, agent_id))
@@ -203,6 +217,28 @@ def _write_upload(connection: sqlite3.Connection, event: AttachmentStored) -> No
     connection.execute("INSERT OR IGNORE INTO file_uploads VALUES (?, ?)", row)
 
 
+# -- chats ------------------------------------------------------------------------------------------
+
+
+def _write_post(connection: sqlite3.Connection, post: ChatPost) -> None:
+    """Store which messages on the platform are parts of a post."""
+    rows = [(post.connector, post.chat_id, part, post.id) for part in post.parts]
+    connection.executemany("INSERT OR IGNORE INTO chat_parts VALUES (?, ?, ?, ?)", rows)
+
+
+def _write_received(connection: sqlite3.Connection, event: ChatReceived) -> None:
+    """Store that something from a platform was taken. A second event of the same id is an error."""
+    one, place = event.payload, event.payload.place
+    where = (place.chat_id, place.thread_id or "", one.external_id, one.message_id)
+    row = (one.connector, one.inbound_id, event.seq, *where, int(one.asks))
+    connection.execute("INSERT INTO chat_received VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _write_stranger(connection: sqlite3.Connection, event: ChatStranger) -> None:
+    row = (event.payload.connector, event.payload.hashed, event.payload.day)
+    connection.execute("INSERT OR IGNORE INTO chat_strangers VALUES (?, ?, ?)", row)
+
+
 # -- usage by day ----------------------------------------------------------------------------------
 
 _ADD_TO_DAY = (
@@ -240,6 +276,7 @@ def read_days(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
 _BY_RECORD: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
     Agent: _write_agent,
     Alias: _write_alias,
+    ChatPost: _write_post,
     Delivery: _write_delivery,
     Endpoint: _write_endpoint,
     Flight: _write_sweep,
@@ -252,6 +289,8 @@ _BY_RECORD: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
 }
 _BY_EVENT: dict[type[Event], Callable[[sqlite3.Connection, Any], None]] = {
     AttachmentStored: _write_upload,
+    ChatReceived: _write_received,
+    ChatStranger: _write_stranger,
     SweepNudged: _write_nudge,
     SweepSettled: _end_sweep,
 }

@@ -127,8 +127,9 @@ class StoredDirectory:
 
     def of_project(self, project_root: str) -> Agent | None:
         """Return the base agent of a directory, without a profile, or the agent whose work tree it is."""
-        query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
-        found = self._one(Agent, query, project_root) or self._of_work_tree(project_root)
+        seen, values = self._view.term
+        query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} AND {seen} ORDER BY id LIMIT 1"
+        found = self._one(Agent, query, project_root, *values) or self._of_work_tree(project_root)
         return self._filter_visible(found)
 
     def _of_work_tree(self, directory: str) -> Agent | None:

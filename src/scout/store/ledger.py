@@ -150,6 +150,24 @@ class Ledger:
         later = "ON CONFLICT (user) DO UPDATE SET time = max(time, excluded.time)"
         self.connection.execute(f"INSERT INTO looks VALUES (?, ?) {later}", (user, int(now)))
 
+    def read_cursor(self, connector: str) -> str | None:
+        """Return how far a connector has read."""
+        query = "SELECT cursor FROM chat_cursors WHERE connector = ?"
+        found = self.connection.execute(query, (connector,)).fetchone()
+        return found[0] if found else None
+
+    def move_cursor(self, connector: str, cursor: str | None) -> None:
+        """Store how far a connector has read; None forgets it."""
+        self.connection.execute("DELETE FROM chat_cursors WHERE connector = ?", (connector,))
+        if cursor is not None:
+            self.connection.execute("INSERT INTO chat_cursors VALUES (?, ?)", (connector, cursor))
+
+    def record_attempt(self, connector: str, chat: str, now: Time, since: Time) -> None:
+        """Store that a wrong link code was typed in a chat; attempts that no longer count are removed."""
+        old = "DELETE FROM link_attempts WHERE connector = ? AND time <= ?"
+        self.connection.execute(old, (connector, int(since)))
+        self.connection.execute("INSERT INTO link_attempts VALUES (?, ?, ?)", (connector, chat, int(now)))
+
     def move_back_look(self, user: str, now: Time) -> None:
         """Move looks in the future back to now, after the clock was corrected."""
         self.connection.execute("UPDATE looks SET time = min(time, ?) WHERE user = ?", (int(now), user))

@@ -115,11 +115,11 @@ def search(
         return []
     (done,) = connection.execute("SELECT seq FROM indexed").fetchone()
     with _index_tail(connection, done) as tail:
-        later = _matches(tail, match, newest, limit)
+        later = _find_matches(tail, match, newest, limit)
         renewed = {row[0] for row in tail.execute("SELECT id FROM indexed_work")}
         hits = [_read_hits(_read_event(tail, seq), snippet) for seq, snippet in later]
     wanted = limit - len(hits) + len(renewed)
-    earlier = _matches(connection, match, min(newest, done + 1), wanted)
+    earlier = _find_matches(connection, match, min(newest, done + 1), wanted)
     old = (_read_hits(_read_event(connection, seq), snippet) for seq, snippet in earlier)
     hits += [found for found in old if found.id not in renewed]
     return hits[:limit]
@@ -162,7 +162,9 @@ def _make_token(place: str) -> str:
     return letters if letters.isascii() and letters.isalnum() else "none"
 
 
-def _matches(connection: sqlite3.Connection, match: str, newest: int, limit: int) -> list[tuple[int, str]]:
+def _find_matches(
+    connection: sqlite3.Connection, match: str, newest: int, limit: int
+) -> list[tuple[int, str]]:
     query = (
         "SELECT rowid, snippet(search, 0, '«', '»', '…', 16) FROM search "
         "WHERE search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"

@@ -25,6 +25,8 @@ from scout.model.flight import Flight
 from scout.model.grant import Grant
 from scout.model.node import Node
 from scout.model.people.binding import Binding
+from scout.model.people.chat_post import ChatPost
+from scout.model.people.link_code import LinkCode
 from scout.model.people.schedule import Schedule
 from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question
@@ -157,8 +159,17 @@ _TABLES = (
         Attention,
         ("user", "agent_id", "state", "dedupe", "expires_at", "urgency", "rank", "allowance_id"),
     ),
-    Table("allowances", Allowance, ("user", "kind", "subject", "state")),
-    Table("bindings", Binding, ("state",)),
+    Table("allowances", Allowance, ("user", "kind", "subject", "session_id", "state")),
+    Table(
+        "bindings",
+        Binding,
+        ("surface", "name", "external_id", "topic_id", "conversation_id", "agent_id", "user", "state"),
+    ),
+    Table(
+        "chat_posts",
+        ChatPost,
+        ("connector", "chat_id", "user", "message_id", "attention_id", "state", "next_attempt_at"),
+    ),
     Table("cards", Card, ("agent_id", "created_by", "state", "expires_at")),
     Table(
         "aliases",
@@ -166,12 +177,13 @@ _TABLES = (
         ("owner", "name", "target.agent_id", "target.session_id", "until_session_ends", "state"),
     ),
     Table("usage", Usage, ("agent_id", "category", "created_at")),
-    Table("users", User, ("name", "operator", "state")),
+    Table("users", User, ("name", "operator", "owner", "state")),
     Table("connector_keys", ConnectorKey, ("connector", "external_id", "user", "state")),
+    Table("link_codes", LinkCode, ("hashed", "user", "connector", "state")),
     Table("nodes", Node, ("name", "local", "state")),
     Table("tokens", Token, ("hashed", "kind", "agent_id", "session_id", "state", "expires_at")),
     Table("grants", Grant, ("agent_id", "user", "state", "expires_at")),
-    Table("schedules", Schedule, ("state",)),
+    Table("schedules", Schedule, ("state", "owner", "agent_id", "next_at", "updated_at")),
     Table(
         "reservations",
         Reservation,

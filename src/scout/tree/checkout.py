@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from scout.tree.git import Repository, read_small_text
-from scout.tree.index_file import read_index
-from scout.tree.isolated_git import Isolation, is_sparse, object_bytes, open_isolated
+from scout.tree.git.index_file import read_index
+from scout.tree.git.isolated import Isolation, get_object_bytes, is_sparse, open_isolated
+from scout.tree.git.repository import Repository, read_small_text
 
 _FILTER = re.compile(r"(?<=\sfilter=)[\w.-]+")
 _NAMED = 5
@@ -26,7 +26,7 @@ def check_out_index(repository: Repository, scratch: Path, end: float) -> None:
 def describe_checkout(repository: Repository) -> tuple[str, ...]:
     """Return what a person should know about the files of a new work tree."""
     notes: list[str] = []
-    facts = read_index(repository.own, object_bytes(repository))
+    facts = read_index(repository.own, get_object_bytes(repository))
     if facts.submodules:
         names = ", ".join(name.decode("utf-8", "replace") for name in facts.submodules[:_NAMED])
         fill = 'scout project set worktree.setup "git submodule update --init"'

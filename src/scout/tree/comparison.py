@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.ports import GitFailed, TreeState, TreeToCompare
-from scout.tree.administration import Administration, Branches
-from scout.tree.git import Repository, find_repository
-from scout.tree.isolated_git import IsolatedGit, open_isolated
+from scout.tree.git.administration import Administration, Branches
+from scout.tree.git.isolated import IsolatedGit, SharedFolders, open_isolated
+from scout.tree.git.repository import Repository, find_repository
 from scout.tree.status import Uncommitted, count_commits, find_operation, read_uncommitted
 
 _LOCKS = 5.0
@@ -24,18 +24,23 @@ class Commits(NamedTuple):
 
 
 class Comparison:
-    """Compares work trees of one repository; its branches are read once."""
+    """Compares work trees of one repository; its branches are read once. Close it afterwards."""
 
     def __init__(self, repository: Repository, scratch: Path, end: float) -> None:
         self._repository = repository
         self._scratch = scratch
         self._end = end
         self._branches: Branches | None = None
+        self._shared = SharedFolders(scratch, end)
+
+    def close(self) -> None:
+        """Remove temporary files."""
+        self._shared.close()
 
     def compare(self, wanted: TreeToCompare, most: int) -> TreeState:
         """Compare one work tree. What cannot be read is a `problem`, and the rest is still told."""
         here = find_repository([wanted.path])
-        problem = None if here is not None else _why_missing(wanted.path)
+        problem = None if here is not None else _explain_missing(wanted.path)
         head = branch = operation = None
         files = Uncommitted()
         commits = Commits()
@@ -43,7 +48,7 @@ class Comparison:
             if here is not None:
                 branch, operation = here.branch or here.origin, find_operation(here)
                 head = self._head(here)
-                files = read_uncommitted(here, self._scratch, self._end, head)
+                files = read_uncommitted(here, self._scratch, self._end, head, self._shared)
             commits = self._compare_commits(wanted, branch, head, most)
         except GitFailed as failure:
             problem = str(failure)
@@ -108,7 +113,7 @@ def _list_commits(git: IsolatedGit, tips: list[str], parent: str, most: int) -> 
     return tuple(git.run(*words).splitlines())
 
 
-def _why_missing(path: str) -> str:
+def _explain_missing(path: str) -> str:
     if not os.path.lexists(path):
         return f"{path} is missing"
     with contextlib.suppress(OSError):

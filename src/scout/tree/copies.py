@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scout.ports import GitFailed
-from scout.tree.git import Repository
-from scout.tree.isolated_git import open_isolated
+from scout.tree.git.isolated import open_isolated
+from scout.tree.git.repository import Repository
 
 _LISTED = 8 << 20
 _FILES, _BYTES = 5_000, 512 << 20

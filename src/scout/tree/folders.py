@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from scout.ports import FoundFolder, GitFailed, IdentityFile
-from scout.tree.git import find_repository
-from scout.tree.identity_file import Unbelieved, read_claims, sign, verify
+from scout.tree.git.repository import find_repository
+from scout.tree.identity_file import Untrusted, read_claims, sign, verify
 from scout.tree.scout_folder import (
     AGENTS,
     IDENTITY,
@@ -86,10 +86,10 @@ class ScoutFolders:
             yield FoundFolder(folder=root, kind="root", problem=str(problem))
             return
         if data is not None:
-            yield self._believe(root, root, "root", data, branch=_branch(root))
+            yield self._believe(root, root, "root", data, branch=_read_branch(root))
 
     def _scan_tree(self, root: str, folder: str) -> FoundFolder:
-        branch = _branch(folder)
+        branch = _read_branch(folder)
         try:
             data = _read_below(folder, (NAME,))
             data = data if data is not None else _read_below(folder, ())
@@ -113,7 +113,7 @@ class ScoutFolders:
     ) -> FoundFolder:
         try:
             identity = verify(data, folder, root, self._key)
-        except Unbelieved as why:
+        except Untrusted as why:
             return FoundFolder(folder=folder, kind=kind, claims=why.claims, branch=branch, problem=str(why))
         return FoundFolder(folder=folder, kind=kind, identity=identity, branch=branch)
 
@@ -126,28 +126,30 @@ def _scan_each(
     try:
         with open_folder(root, (system, below)) as opened:
             names = sorted(name for name in os.listdir(opened) if not name.startswith("."))  # noqa: PTH208 (names only)
-            kinds = [(name, _mode(opened, name)) for name in names[:_MOST]]
+            kinds = [(name, _read_mode(opened, name)) for name in names[:_MOST]]
     except GitFailed as problem:
         if os.path.lexists(top):
-            yield FoundFolder(folder=_text(str(top)), system=_system(system), problem=str(problem))
+            yield FoundFolder(
+                folder=_clean_text(str(top)), system=_choose_system(system), problem=str(problem)
+            )
         return
     except OSError:
         return
     for name, mode in kinds:
         path = f"{top}/{name}"
-        if _text(path) != path:
+        if _clean_text(path) != path:
             yield FoundFolder(
-                folder=_text(path), system=_system(system), problem="its name is not UTF-8 text"
+                folder=_clean_text(path), system=_choose_system(system), problem="its name is not UTF-8 text"
             )
         elif stat.S_ISLNK(mode):
             yield FoundFolder(
-                folder=path, system=_system(system), problem="it is a link, which is not followed"
+                folder=path, system=_choose_system(system), problem="it is a link, which is not followed"
             )
         elif stat.S_ISDIR(mode):
             yield scan(path)
     if len(names) > _MOST:
         problem = f"it holds {len(names)} folders; the first {_MOST} were read"
-        yield FoundFolder(folder=str(top), system=_system(system), problem=problem)
+        yield FoundFolder(folder=str(top), system=_choose_system(system), problem=problem)
 
 
 def _scan_exo(folder: str, kind: Kind) -> FoundFolder:
@@ -158,7 +160,7 @@ def _scan_exo(folder: str, kind: Kind) -> FoundFolder:
         claims = read_claims(_read_below(folder, ()) or b"{}")
     except ValueError as why:
         problem = str(why)
-    branch = _branch(folder)
+    branch = _read_branch(folder)
     return FoundFolder(folder=folder, system="exo", kind=kind, claims=claims, branch=branch, problem=problem)
 
 
@@ -175,7 +177,7 @@ def _read_below(folder: str, parts: tuple[str, ...]) -> bytes | None:
         raise ValueError(f"its {IDENTITY} {problem}") from None
 
 
-def _branch(folder: str) -> str | None:
+def _read_branch(folder: str) -> str | None:
     """Return the branch that a work tree has checked out, or that a rebase will return to."""
     repository = find_repository([folder])
     return None if repository is None else repository.branch or repository.origin
@@ -185,15 +187,15 @@ def _is_worker(folder: str) -> bool:
     return Path(folder).parent.name == AGENTS and Path(folder).parent.parent.name == NAME
 
 
-def _mode(folder: int, name: str) -> int:
+def _read_mode(folder: int, name: str) -> int:
     with suppress(OSError):
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     return 0
 
 
-def _text(path: str) -> str:
+def _clean_text(path: str) -> str:
     return path.encode("utf-8", "replace").decode()
 
 
-def _system(folder: str) -> Literal["scout", "exo"]:
+def _choose_system(folder: str) -> Literal["scout", "exo"]:
     return "exo" if folder == _EXO else "scout"

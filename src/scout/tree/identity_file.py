@@ -17,8 +17,8 @@ _SHOWN = 200
 _CLAIMS = 24
 
 
-class Unbelieved(Exception):  # noqa: N818 (named like the state of the file)
-    """The content of a file cannot be believed; `claims` is what it says."""
+class Untrusted(Exception):  # noqa: N818 (named like the state of the file)
+    """The content of a file cannot be trusted; `claims` is what it states."""
 
     def __init__(self, why: str, claims: dict[str, str] | None = None) -> None:
         super().__init__(why)
@@ -27,7 +27,7 @@ class Unbelieved(Exception):  # noqa: N818 (named like the state of the file)
 
 def sign(identity: IdentityFile, folder: str, key: bytes) -> bytes:
     """Return the content of an identity file, signed for the real path of its folder."""
-    mac = _mac(identity, os.path.realpath(folder), key)
+    mac = _compute_mac(identity, os.path.realpath(folder), key)
     return encode(msgspec.structs.replace(identity, mac=mac)) + b"\n"
 
 
@@ -38,15 +38,15 @@ def verify(data: bytes, folder: str, root: str, key: bytes) -> IdentityFile:
         check_each_once(data)
         identity = decode(data, IdentityFile)
     except Refused as refusal:
-        raise Unbelieved(
+        raise Untrusted(
             f"it is not an identity file: {refusal.diagnostic.message[:_SHOWN]}", claims
         ) from None
-    if _matches(identity, folder, key):
+    if _is_signed(identity, folder, key):
         return identity
     before = _place_before(identity, folder, root)
-    if before is not None and _matches(identity, before, key):
-        raise Unbelieved(f"it was signed for {before}; the folder has been moved or copied", claims)
-    raise Unbelieved("its signature is not valid; another Scout or somebody else has written it", claims)
+    if before is not None and _is_signed(identity, before, key):
+        raise Untrusted(f"it was signed for {before}; the folder has been moved or copied", claims)
+    raise Untrusted("its signature is not valid; another Scout or somebody else has written it", claims)
 
 
 def read_claims(data: bytes) -> dict[str, str]:
@@ -63,11 +63,11 @@ def read_claims(data: bytes) -> dict[str, str]:
     return dict(shown[:_CLAIMS])
 
 
-def _matches(identity: IdentityFile, real: str, key: bytes) -> bool:
-    return hmac.compare_digest(identity.mac.encode(), _mac(identity, real, key).encode())
+def _is_signed(identity: IdentityFile, real: str, key: bytes) -> bool:
+    return hmac.compare_digest(identity.mac.encode(), _compute_mac(identity, real, key).encode())
 
 
-def _mac(identity: IdentityFile, real: str, key: bytes) -> str:
+def _compute_mac(identity: IdentityFile, real: str, key: bytes) -> str:
     facts = json.loads(encode(msgspec.structs.replace(identity, mac="")))
     signed = {"folder": os.fsencode(real).hex(), "identity": facts}
     text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

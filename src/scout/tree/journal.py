@@ -22,7 +22,7 @@ class FileJournal:
         """Store an entry; when this returns, it survives a power cut."""
         make_private(self._folder)
         with open_folder(str(self._folder), ()) as folder:
-            write_file(folder, _name(entry.id), encode_for_store(entry))
+            write_file(folder, _name_entry(entry.id), encode_for_store(entry))
 
     def update(self, entry: JournalEntry) -> None:
         """Replace an entry."""
@@ -31,7 +31,7 @@ class FileJournal:
     def end(self, entry_id: str) -> None:
         """Remove an entry; a missing one has ended already."""
         try:
-            (self._folder / _name(entry_id)).unlink(missing_ok=True)
+            (self._folder / _name_entry(entry_id)).unlink(missing_ok=True)
         except OSError as error:
             raise GitFailed(f"the journal entry {entry_id} cannot be removed: {error.strerror}") from None
         if self._folder.is_dir():
@@ -54,10 +54,10 @@ def _read(folder: int, name: str) -> JournalEntry | None:
         entry = decode(read_file(folder, name) or b"", JournalEntry)
     except (ValueError, Refused):
         return None
-    return entry if _name(entry.id) == name else None
+    return entry if _name_entry(entry.id) == name else None
 
 
-def _name(entry_id: str) -> str:
+def _name_entry(entry_id: str) -> str:
     if not entry_id.replace("_", "").replace("-", "").isalnum() or not entry_id.isascii():
         raise ValueError(f"not an id: {entry_id!r}")
     return f"{entry_id}{_SUFFIX}"

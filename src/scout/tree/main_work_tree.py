@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from scout.ports import GitFailed
-from scout.tree.git import Repository, find_repository, read_small_text
+from scout.tree.git.repository import Repository, find_repository, read_small_text
 
 _BARE = re.compile(r"^\s*bare\s*(=\s*\"?(true|yes|on|1)\b|$)", re.IGNORECASE | re.MULTILINE)
 _WORK_TREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
@@ -23,7 +23,7 @@ def find_upward(folders: list[str]) -> Repository | None:
         found = find_repository([folder])
         if found is not None:
             return found
-        if _looks_bare(folder):
+        if _is_bare(folder):
             return Repository(top=folder, own=folder, common=folder)
     return None
 
@@ -41,7 +41,7 @@ def find_main(repository: Repository) -> Repository:
     if repository.main is None:
         return repository
     common = os.path.realpath(repository.common)
-    for folder in _possible_tops(common):
+    for folder in _list_possible_tops(common):
         found = find_repository([folder])
         if found is not None and found.main is None and os.path.realpath(found.common) == common:
             return found
@@ -56,13 +56,13 @@ def open_repository(folder: str) -> Repository:
     return found
 
 
-def _possible_tops(common: str) -> list[str]:
+def _list_possible_tops(common: str) -> list[str]:
     named = _WORK_TREE.search(read_small_text(Path(common, "config")) or "")
     tops = [str(Path(common).parent)] if Path(common).name == ".git" else []
     return [*tops, os.path.realpath(Path(common, named[1]))] if named else tops
 
 
-def _looks_bare(folder: str) -> bool:
+def _is_bare(folder: str) -> bool:
     inner = Path(folder)
     if inner.name == ".git" or read_small_text(inner / "HEAD") is None:
         return False

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.ports import GitFailed, MergedBranch, MergePreview
-from scout.tree.administration import Administration
-from scout.tree.git import Repository, find_repository
-from scout.tree.git_process import read_global_config
-from scout.tree.held_locks import wait_for_locks
-from scout.tree.isolated_git import IsolatedGit, Isolation, open_isolated
+from scout.tree.git.administration import Administration
+from scout.tree.git.held_locks import wait_for_locks
+from scout.tree.git.isolated import IsolatedGit, Isolation, open_isolated
+from scout.tree.git.process import read_global_config
+from scout.tree.git.repository import Repository, find_repository
 from scout.tree.status import find_operation, read_uncommitted
 
 _NAME, _EMAIL = "Scout", "scout@localhost"
@@ -135,7 +135,7 @@ class BranchMerges:
         files = read_uncommitted(holder, self._scratch, self._end, before)
         if files.tracked:
             raise GitFailed(f"{holder.top} has uncommitted changes in {_name_some(files.tracked)}")
-        overwritten = _overwritten(holder.top, self._list_changes(holder, before, commit))
+        overwritten = _list_overwritten(holder.top, self._list_changes(holder, before, commit))
         if overwritten:
             raise GitFailed(f"the merge would overwrite {_name_some(overwritten)} in {holder.top}")
 
@@ -182,12 +182,12 @@ class BranchMerges:
             git.run("read-tree", "--empty")
             git.run("read-tree", commit)
             git.run("update-index", "--refresh", fine=(0, 1))
-            return _names(git.call((*_DIFF_FILES, "--ignore-submodules=dirty"), most=_LISTED))
+            return _split_names(git.call((*_DIFF_FILES, "--ignore-submodules=dirty"), most=_LISTED))
 
     def _list_staged(self, holder: Repository, commit: str) -> set[str]:
         """List the files whose version in the index differs from a commit."""
         with open_isolated(holder, self._scratch, self._end) as git:
-            return _names(git.call((*_DIFF_INDEX, "--ignore-submodules=dirty", commit), most=_LISTED))
+            return _split_names(git.call((*_DIFF_INDEX, "--ignore-submodules=dirty", commit), most=_LISTED))
 
     # -- objects ---------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ def _merge_trees(git: IsolatedGit, before: str, commit: str) -> tuple[str, tuple
     return tree.strip(), tuple(dict.fromkeys(filter(None, names))) if code else ()
 
 
-def _overwritten(top: str, changes: Changes) -> tuple[str, ...]:
+def _list_overwritten(top: str, changes: Changes) -> tuple[str, ...]:
     """Return the files that are not in git and in whose place the merge puts something else.
 
     Git itself would overwrite files that are ignored, such as `.env`.
@@ -227,7 +227,7 @@ def _overwritten(top: str, changes: Changes) -> tuple[str, ...]:
     for name in changes.added:
         folders = [str(folder) for folder in Path(name).parents][:-1]
         found.update(folder for folder in folders if _is_file(Path(top, folder)))
-        found.update(os.path.relpath(path, top) for path in _files_at(Path(top, name)))
+        found.update(os.path.relpath(path, top) for path in _list_files(Path(top, name)))
     return tuple(sorted(found - changes.deleted - changes.replaced))
 
 
@@ -235,13 +235,13 @@ def _is_file(path: Path) -> bool:
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
-def _names(printed: bytes) -> set[str]:
+def _split_names(printed: bytes) -> set[str]:
     if len(printed) > _LISTED:
         raise GitFailed("too many files differ")
     return {*filter(None, printed.decode("utf-8", "surrogateescape").split("\0"))}
 
 
-def _files_at(path: Path) -> list[str]:
+def _list_files(path: Path) -> list[str]:
     """Return the file at a path, or the files below it."""
     if path.is_dir() and not path.is_symlink():
         return [f"{folder}/{name}" for folder, _, names in os.walk(path) for name in names]

@@ -14,7 +14,7 @@ from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Refused, Reme
 from scout.identity.address import fold
 from scout.policy.permit import check_project
 from scout.ports import Surroundings, WorkTreePath
-from scout.tree.git import Repository, find_repository, read_small_text
+from scout.tree.git.repository import Repository, find_repository, read_small_text
 
 _FIELD = "projectPath"
 _LISTED = 1000  # maximum names compared to find a similar one
@@ -54,7 +54,7 @@ class Disk:
         real = self.real_path(directory, base)
         folders = self._list_upward(real)
         repository = find_repository(folders)
-        own = _project_file(_limit_to_work_tree(folders, repository))
+        own = _find_project_file(_limit_to_work_tree(folders, repository))
         root = own.folder if own else repository.top if repository else real
         check_project(root, self._home, self._temporary)
         file = self._find_shared_file(repository) or own
@@ -107,7 +107,7 @@ class Disk:
     def _find_shared_file(self, repository: Repository | None) -> _File | None:
         """Return the project file of the main repository, which names its linked work trees."""
         main = repository.main if repository else None
-        return _project_file(self._list_upward(main)) if main else None
+        return _find_project_file(self._list_upward(main)) if main else None
 
 
 def _resolve_path(path: str) -> str:
@@ -156,7 +156,7 @@ def _limit_to_work_tree(folders: list[str], repository: Repository | None) -> li
     return folders[: folders.index(repository.top) + 1]
 
 
-def _project_file(folders: list[str]) -> _File | None:
+def _find_project_file(folders: list[str]) -> _File | None:
     """Return the nearest project file of these folders. An unreadable file is refused, not skipped."""
     for folder in folders:
         path = Path(folder, ".scout", "project.toml")

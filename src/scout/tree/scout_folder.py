@@ -124,6 +124,6 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def work_tree_path(root: str, folder: str) -> str:
+def build_work_tree_path(root: str, folder: str) -> str:
     """Return the path of an agent's work tree."""
     return str(Path(root, NAME, WORK_TREES, folder))

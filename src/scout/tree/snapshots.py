@@ -1,7 +1,7 @@
 """Snapshots of git work trees, written by git into a folder of Scout's. The repository is only read.
 
 A copy of the index is brought up to date, and objects that the repository lacks are written to an object
-folder beside it. `isolated_git` keeps git from the repository's configuration. All that git changes
+folder beside it. `git.isolated` keeps git from the repository's configuration. All that git changes
 in the repository is the time of an object that it would otherwise write again, to mark it as used.
 """
 
@@ -21,9 +21,9 @@ from scout.policy.disk import StoredFolder
 from scout.ports import Change, GitFailed, SnapshotPeriod
 from scout.ports.folders import measure, remove_folder
 from scout.settings.folder import make_private
-from scout.tree.git import Repository, find_repository
-from scout.tree.git_process import Output
-from scout.tree.isolated_git import open_git
+from scout.tree.git.isolated import open_git
+from scout.tree.git.process import Output
+from scout.tree.git.repository import Repository, find_repository
 
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"

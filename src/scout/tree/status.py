@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.ports import GitFailed
-from scout.tree.administration import Administration
-from scout.tree.git import Repository, find_repository
-from scout.tree.index_file import IndexFacts, read_index
-from scout.tree.isolated_git import IsolatedGit, Isolation, object_bytes, open_isolated
+from scout.tree.git.administration import Administration
+from scout.tree.git.index_file import IndexFacts, read_index
+from scout.tree.git.isolated import IsolatedGit, Isolation, SharedFolders, get_object_bytes, open_isolated
+from scout.tree.git.repository import Repository, find_repository
 
 _PRINTED = 4 << 20
 _DEEPEST = 4  # levels of submodules inside submodules
@@ -48,12 +48,21 @@ class Uncommitted(NamedTuple):
         return tuple(sorted({*self.tracked, *self.new, *self.below}))
 
 
-def read_uncommitted(repository: Repository, scratch: Path, end: float, head: str | None) -> Uncommitted:
-    """List the uncommitted files of a work tree, also those that git was told not to report."""
-    facts = read_index(repository.own, object_bytes(repository))
-    with _open_revealed(repository, facts, scratch, end, Isolation(head=head)) as git:
-        tracked, new = _list_changes(git)
-    below = _below(repository, facts, scratch, end, 1)
+def read_uncommitted(
+    repository: Repository, scratch: Path, end: float, head: str | None, shared: SharedFolders | None = None
+) -> Uncommitted:
+    """List the uncommitted files of a work tree, also those that git was told not to report.
+
+    `shared`: the folders to use for a work tree that needs none of its own.
+    """
+    facts = read_index(repository.own, get_object_bytes(repository))
+    plain = shared.open(repository, head) if shared and not (facts.assumed or facts.skipped) else None
+    if plain is not None:
+        tracked, new = _list_changes(plain)
+    else:
+        with _open_revealed(repository, facts, scratch, end, Isolation(head=head)) as git:
+            tracked, new = _list_changes(git)
+    below = _list_in_submodules(repository, facts, scratch, end, 1)
     return Uncommitted(tuple(tracked), tuple(name for name in new if not _is_own(name)), tuple(below))
 
 
@@ -62,7 +71,7 @@ def store_uncommitted(repository: Repository, scratch: Path, end: float, head: s
 
     It fails if a repository inside the work tree holds files or commits that are nowhere else.
     """
-    facts = read_index(repository.own, object_bytes(repository))
+    facts = read_index(repository.own, get_object_bytes(repository))
     isolation = Isolation(head=head, copy_index=True, keep_objects=True)
     with _open_revealed(repository, facts, scratch, end, isolation) as git:
         dropped = git.drop_submodules()
@@ -77,7 +86,7 @@ def store_uncommitted(repository: Repository, scratch: Path, end: float, head: s
             git.run("update-index", "-z", "--index-info", given=b"\0".join((*empty, b"")))
         tree = git.run("write-tree").strip()
     names = tuple(line.partition(b"\t")[2] for line in inner)
-    below = _below(repository, IndexFacts(submodules=names), scratch, end, 1)
+    below = _list_in_submodules(repository, IndexFacts(submodules=names), scratch, end, 1)
     if below:
         raise GitFailed(
             f"{below[0]} is in a repository inside {repository.top}, which Scout cannot save; move it"
@@ -113,7 +122,9 @@ def _list_changes(git: IsolatedGit) -> tuple[list[str], list[str]]:
     return tracked, sorted(line[3:] for line in lines if line.startswith("??"))
 
 
-def _below(repository: Repository, facts: IndexFacts, scratch: Path, end: float, level: int) -> list[str]:
+def _list_in_submodules(
+    repository: Repository, facts: IndexFacts, scratch: Path, end: float, level: int
+) -> list[str]:
     """List what submodules hold: their git folders are removed together with the work tree."""
     found: list[str] = []
     for name in facts.submodules if level <= _DEEPEST else ():
@@ -133,8 +144,8 @@ def _list_submodule(inner: Repository, scratch: Path, end: float, level: int) ->
         tracked, new = _list_changes(git)
         count = count_commits(git, here, branches.remotes.values())
     commits = [f" ({count} commits that no remote has)"] if count else []
-    facts = read_index(inner.own, object_bytes(inner))
-    return [*commits, *tracked, *new, *_below(inner, facts, scratch, end, level + 1)]
+    facts = read_index(inner.own, get_object_bytes(inner))
+    return [*commits, *tracked, *new, *_list_in_submodules(inner, facts, scratch, end, level + 1)]
 
 
 def count_commits(git: IsolatedGit, among: Iterable[str], without: Iterable[str]) -> int:

@@ -9,7 +9,7 @@ from scout.tree.journal import FileJournal
 from scout.tree.worktrees import GitWorkTrees
 
 
-def tree_ports(home: Path, key: bytes, environment: Sequence[str] = ()) -> TreePorts:
+def build_tree_ports(home: Path, key: bytes, environment: Sequence[str] = ()) -> TreePorts:
     """Return the ports. `home`: Scout's data folder; `key` signs identity files.
 
     `environment`: names of further variables that the operator's commands get.

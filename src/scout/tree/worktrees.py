@@ -23,18 +23,18 @@ from scout.ports import (
 from scout.ports.folders import remove_folder
 from scout.settings.environment import build_environment
 from scout.settings.folder import make_private
-from scout.tree.administration import Administration
 from scout.tree.checkout import check_out, check_out_index, describe_checkout
 from scout.tree.commands import Commands
 from scout.tree.comparison import Comparison
 from scout.tree.copies import copy_untracked
-from scout.tree.git import Repository, find_repository
-from scout.tree.index_file import read_index
-from scout.tree.isolated_git import is_sparse, object_bytes
+from scout.tree.git.administration import Administration
+from scout.tree.git.index_file import read_index
+from scout.tree.git.isolated import get_object_bytes, is_sparse
+from scout.tree.git.repository import Repository, find_repository
+from scout.tree.git.repository_lock import RepositoryLocks
 from scout.tree.main_work_tree import find_main, find_upward, is_bare, list_upward, open_repository
 from scout.tree.merge import BranchMerges
-from scout.tree.repository_lock import RepositoryLocks
-from scout.tree.scout_folder import NAME, WORK_TREES, open_folder, prepare_folder, work_tree_path
+from scout.tree.scout_folder import NAME, WORK_TREES, build_work_tree_path, open_folder, prepare_folder
 from scout.tree.status import Uncommitted, read_uncommitted, store_uncommitted
 
 _TEMPORARY = ("/tmp", "/var/tmp")
@@ -64,14 +64,14 @@ class GitWorkTrees:
 
     def look(self, directory: str, most: int = 20) -> RepositoryFacts | None:
         """Describe the repository of a directory; None outside of every repository."""
-        repository = find_upward(list_upward(directory, _no_projects()))
+        repository = find_upward(list_upward(directory, _list_never_projects()))
         if repository is None:
             return None
         main, end = find_main(repository), self._end()
         bare = is_bare(repository)
         commit = self._administration(repository, end).head_commit()
         files = Uncommitted((), ()) if bare else read_uncommitted(repository, self._scratch, end, commit)
-        facts = read_index(repository.own, object_bytes(repository))
+        facts = read_index(repository.own, get_object_bytes(repository))
         return RepositoryFacts(
             root=main.top,
             top=repository.top,
@@ -84,7 +84,7 @@ class GitWorkTrees:
             submodules=tuple(name.decode("utf-8", "replace") for name in facts.submodules),
             uncommitted=files.names[:most],
             changed=files.tracked[:most],
-            free_bytes=_free_bytes(main.top),
+            free_bytes=_get_free_bytes(main.top),
         )
 
     def find_commit(self, root: str, revision: str) -> str | None:
@@ -106,16 +106,20 @@ class GitWorkTrees:
 
         def compare(one: TreeToCompare) -> TreeState:
             try:
-                main = _main_of(one.path)
+                main = _find_main(one.path)
             except GitFailed as problem:
                 return TreeState(path=one.path, problem=str(problem))
             comparison = known.setdefault(main.common, Comparison(main, self._scratch, end))
             return comparison.compare(one, most)
 
-        if len(wanted) < 2:
-            return tuple(compare(one) for one in wanted)
-        with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1), "compare") as pool:
-            return tuple(pool.map(compare, wanted))
+        try:
+            if len(wanted) < 2:
+                return tuple(compare(one) for one in wanted)
+            with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1), "compare") as pool:
+                return tuple(pool.map(compare, wanted))
+        finally:
+            for comparison in known.values():
+                comparison.close()
 
     # -- adding and removing ---------------------------------------------------------------------
 
@@ -143,7 +147,7 @@ class GitWorkTrees:
 
     def remove(self, path: str) -> None:
         """Remove a work tree, whatever it holds. Its branch stays."""
-        main = _main_of(path)
+        main = _find_main(path)
         here = find_repository([path])
         linked = here is not None and here.main is not None
         if not linked and Path(path).parent != Path(main.top, NAME, WORK_TREES):
@@ -172,7 +176,7 @@ class GitWorkTrees:
             administration.delete_branch(branch, commit)
 
     def restore_missing(self, path: str, branch: str, root: str) -> None:
-        """Check out a branch again at a path whose folder is missing. Staged changes come back."""
+        """Check out a branch again at a path whose folder is missing. Staged changes are restored."""
         repository, end = open_repository(root), self._end()
         if os.path.lexists(path):
             raise GitFailed(f"{path} exists")
@@ -183,7 +187,7 @@ class GitWorkTrees:
             raise GitFailed(f"there is no branch {branch}")
         with self._locks.hold(repository.common):
             known = _find_administered(repository, path)
-            if known is not None and _head_of(known) == f"ref: refs/heads/{branch}":
+            if known is not None and _read_head(known) == f"ref: refs/heads/{branch}":
                 Path(path).mkdir()
                 Path(path, ".git").write_text(f"gitdir: {known}\n", "utf-8")
                 kept = (known / "index").exists()
@@ -203,7 +207,7 @@ class GitWorkTrees:
         if folder in {"", ".", ".."} or "/" in folder or folder.startswith("."):
             raise GitFailed(f"{folder!r} cannot be the folder of a work tree")
         prepare_folder(root)
-        path = work_tree_path(root, folder)
+        path = build_work_tree_path(root, folder)
         with open_folder(root, (NAME, WORK_TREES), make=True):
             if os.path.lexists(path):
                 raise GitFailed(f"{path} exists")
@@ -287,7 +291,7 @@ class GitWorkTrees:
         return self._commands.run(path, command, seconds, build_environment({}, also=self._environment))
 
     def stop_commands(self) -> None:
-        """End the commands that run, because Scout stops."""
+        """End the running commands, because Scout stops."""
         self._commands.stop()
 
     def remove_leftovers(self) -> None:
@@ -311,17 +315,17 @@ class GitWorkTrees:
         return time.monotonic() + self._seconds
 
 
-def _no_projects() -> frozenset[str]:
+def _list_never_projects() -> frozenset[str]:
     places: Iterable[str] = (str(Path.home()), tempfile.gettempdir(), *_TEMPORARY)
     return frozenset(("/", *(os.path.realpath(place) for place in places)))
 
 
-def _free_bytes(path: str) -> int:
+def _get_free_bytes(path: str) -> int:
     found = os.statvfs(path)
     return found.f_bavail * found.f_frsize
 
 
-def _main_of(path: str) -> Repository:
+def _find_main(path: str) -> Repository:
     """Return the main work tree of a tree, also if the tree's folder is missing or broken."""
     found = find_upward(list_upward(path, frozenset()))
     if found is None:
@@ -339,7 +343,7 @@ def _find_administered(repository: Repository, path: str) -> Path | None:
     return None
 
 
-def _head_of(folder: Path) -> str:
+def _read_head(folder: Path) -> str:
     try:
         return (folder / "HEAD").read_text("utf-8").strip()
     except (OSError, ValueError):

@@ -13,7 +13,8 @@ A prompt holds steps, one for each answer of the model; whatever stands between 
     <<error CODE TEXT>>    an HTTP error
 
 Blocks of one step are joined by ` ++ `. An argument "$name" is the newest value of that name in the results of
-this script. The step is the number of answers since the last prompt that has a script.
+this script, or the id that the prompt has after this word, as in `flight flt_1`. The step is the number of answers
+since the last prompt that has a script.
 """
 
 import html
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
-__all__ = ["Answer", "Call", "Heard", "Turn", "answer_to", "parse_steps"]
+__all__ = ["Answer", "Call", "Heard", "Turn", "answer_to", "has_script", "parse_steps"]
 
 _OPEN = re.compile(r"<<(say|tool|force|follow|echo|sleep|stall|error)\b\s*")
 _JOINED = re.compile(r"\s+\+\+\s+")
@@ -99,10 +100,15 @@ def parse_steps(prompt: str) -> list[list[Block]]:
     return steps
 
 
+def has_script(text: str) -> bool:
+    """Whether a text has a step, be it a bad one."""
+    return _OPEN.search(html.unescape(text)) is not None
+
+
 def _find_played(turns: tuple[Turn, ...]) -> tuple[str | None, tuple[Turn, ...]]:
     """The last prompt with a script, and what came after it."""
     for at in range(len(turns) - 1, -1, -1):
-        if turns[at].by == "user" and _OPEN.search(html.unescape(turns[at].text)):
+        if turns[at].by == "user" and has_script(turns[at].text):
             return turns[at].text, turns[at + 1 :]
     return None, ()
 
@@ -162,9 +168,9 @@ def _content(block: Block, offered: tuple[str, ...], results: list[str], prompt:
         case "say":
             return block.text
         case "tool":
-            return Call(_find_offered(block.text, offered), _fill(block.arguments, results))
+            return Call(_find_offered(block.text, offered), _fill(block.arguments, results, prompt))
         case "force":
-            return Call(block.text, _fill(block.arguments, results))
+            return Call(block.text, _fill(block.arguments, results, prompt))
         case "follow":
             named = _next_call(results[-1] if results else "")
             return Call(block.text + named.name, named.arguments)
@@ -179,14 +185,14 @@ def _find_offered(name: str, offered: tuple[str, ...]) -> str:
     raise ValueError(f"no tool {name} among {', '.join(offered) or 'none'}")
 
 
-def _fill(value: Any, results: list[str]) -> Any:
+def _fill(value: Any, results: list[str], prompt: str) -> Any:
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return {name: _fill(one, results) for name, one in pairs}
+        return {name: _fill(one, results, prompt) for name, one in pairs}
     if isinstance(value, list):
-        return [_fill(one, results) for one in cast("list[Any]", value)]
+        return [_fill(one, results, prompt) for one in cast("list[Any]", value)]
     if isinstance(value, str) and re.fullmatch(r"\$\w+", value):
-        return _newest(value[1:], results)
+        return _newest(value[1:], results, prompt)
     return value
 
 
@@ -202,10 +208,12 @@ def _next_call(result: str) -> Call:
     raise ValueError(f"no next call in {result or 'no result'}")
 
 
-def _newest(name: str, results: list[str]) -> Any:
+def _newest(name: str, results: list[str], prompt: str) -> Any:
     for text in reversed(results):
         for found in _values(name, _read(text)):
             return found
+    if named := re.search(rf"(?i)\b{name} ([a-z]+_\w+)", prompt):
+        return named[1]
     raise ValueError(f"no result has {name}: {results}")
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tests.live.model import chat, messages, responses
-from tests.live.model.script import Answer, Call, Heard, answer_to, parse_steps
+from tests.live.model.script import Answer, Call, Heard, answer_to, has_script
 
 __all__ = ["Exchange", "Model", "scripted_model"]
 
@@ -57,7 +57,7 @@ class Model:
 
     def answer(self, heard: Heard) -> Answer:
         """What the script in the prompts says, or whoever answers without one."""
-        scripted = any(turn.by == "user" and parse_steps(turn.text) for turn in heard.turns)
+        scripted = any(turn.by == "user" and has_script(turn.text) for turn in heard.turns)
         return answer_to(heard) if scripted or self.unscripted is None else self.unscripted(heard)
 
     def of(self, path: str) -> list[Exchange]:
@@ -159,4 +159,4 @@ def scripted_model() -> Generator[Model]:
             model.over.set()
             server.shutdown()
             thread.join()
-    assert model.faults == []
+    assert model.faults == [], model.faults

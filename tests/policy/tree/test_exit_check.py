@@ -11,7 +11,7 @@ from scout.policy.tree.exit_check import (
     OwedAsk,
     OwedWork,
     decide_exit,
-    exit_text,
+    format_obligations,
 )
 
 OWED = OpenObligations(
@@ -24,7 +24,7 @@ OWED = OpenObligations(
 
 
 def test_every_obligation_is_named_with_its_call() -> None:
-    assert exit_text(OWED, "claude").splitlines() == [
+    assert format_obligations(OWED, "claude").splitlines() == [
         "Scout: before you stop, you still owe:",
         '- the answer to @arc (flt_1): `messages_reply {body, inReplyTo: "msg_1"}`',
         '- an answer to @bo, who asks: Which colour? `question_answer {questionId: "qst_1", answer}`',
@@ -34,12 +34,12 @@ def test_every_obligation_is_named_with_its_call() -> None:
             'or `work_update {workItemId: "wrk_1", state: "waiting", waitingOn}`'
         ),
         "- a commit of the changes in /wood/.scout/worktrees/api: a.txt, b.txt",
-        "Settle these now, or mark work as waiting. If you cannot, stop again: you are told this once.",
+        "Settle these now, or mark work as waiting. If you cannot, stop again: this notice is sent once.",
     ]
 
 
 def test_a_shell_gets_commands() -> None:
-    text = exit_text(OWED, "tmux")
+    text = format_obligations(OWED, "tmux")
     for call in (
         "`scout reply --to msg_1 TEXT`",
         "`scout question answer qst_1 TEXT`",
@@ -51,14 +51,14 @@ def test_a_shell_gets_commands() -> None:
 
 def test_many_files_are_counted() -> None:
     many = OpenObligations(folder="/w", files=tuple("abcdefg"), more_files=13)
-    assert "a, b, c, d, e and 15 more" in exit_text(many, "codex")
+    assert "a, b, c, d, e and 15 more" in format_obligations(many, "codex")
 
 
 @pytest.mark.parametrize(("check", "blocks"), [("block", True), ("nudge", False)])
 def test_the_setting_decides_whether_it_continues(check: ExitCheck, blocks: bool) -> None:
     decision = decide_exit(OWED, (), check, "claude")
     assert (decision.blocks, decision.told) == (blocks, ("flt_1", "qst_1", "wrk_1", "files"))
-    assert decision.text == exit_text(OWED, "claude")
+    assert decision.text == format_obligations(OWED, "claude")
 
 
 def test_clean_says_nothing() -> None:

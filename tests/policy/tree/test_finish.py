@@ -10,8 +10,8 @@ from scout.policy.tree.finish import (
     FinishChoice,
     FinishFacts,
     FinishPlan,
+    build_conflict_ask,
     choose,
-    conflict_request,
     count,
     describe_effect,
     merge_conflict,
@@ -207,12 +207,12 @@ def test_conflicts_are_part_of_the_plan() -> None:
     found = merge_conflict(torn)
     assert found.message == "main.api conflicts with main in base.txt, src/b.py"
     assert [one.operation for one in found.remedies] == ["ask", "finish"]
-    assert found.remedies[0].parameters == {"to": "@wood.api", "body": conflict_request(torn)}
+    assert found.remedies[0].parameters == {"to": "@wood.api", "body": build_conflict_ask(torn)}
 
 
 def test_a_conflict_is_asked_with_files_and_steps() -> None:
     torn = replace(CHILD, conflicts=("base.txt", "src/b.py"))
-    own, other = conflict_request(torn), conflict_request(torn, "@wood.docs")
+    own, other = build_conflict_ask(torn), build_conflict_ask(torn, "@wood.docs")
     for part in ("- base.txt\n- src/b.py", "git merge main", "git commit --all --no-edit", CHILD.folder):
         assert part in own
         assert part in other

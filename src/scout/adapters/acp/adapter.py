@@ -11,7 +11,7 @@ from scout.adapters.persistent.harness import PersistentHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import Rpc, RpcError
 from scout.adapters.process.run import Launch
-from scout.adapters.transcript import Entry, inner, items
+from scout.adapters.transcript import Entry, get_object, to_list
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import HarnessUnavailable, Missing
@@ -191,7 +191,7 @@ class Acp(PersistentHarness):
         return find_request(pipe, request)
 
     async def _reply(self, pipe: Pipe, message: Entry, answer: HumanAnswer) -> bool:
-        outcome = choose_option(items(inner(message, "params").get("options")), answer)
+        outcome = choose_option(to_list(get_object(message, "params").get("options")), answer)
         return outcome is not None and await Rpc(pipe).reply(message["id"], {"outcome": outcome})
 
     async def _cancel_turn(self, pipe: Pipe, delivery_id: str) -> None:

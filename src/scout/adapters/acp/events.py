@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from scout.adapters.harness import INTERRUPTED, MCP_KEY, estimate_tokens
-from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.model.permission import build_request
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
@@ -54,7 +54,7 @@ class AcpReader:
 
     def read_update(self, update: Entry) -> list[HarnessEvent]:
         """Return the events of one notification."""
-        kind = text(update, "sessionUpdate")
+        kind = get_text(update, "sessionUpdate")
         match kind:
             case "agent_message_chunk":
                 return self._read_chunk(update)
@@ -62,7 +62,7 @@ class AcpReader:
                 self._parted = True
                 return self._read_tool(update)
             case "plan":
-                return [TurnProgress(text=_format_plan(items(update.get("entries"))))]
+                return [TurnProgress(text=_format_plan(to_list(update.get("entries"))))]
             case _:
                 self._read_notice(update)
                 return self._build_other(kind)
@@ -70,10 +70,10 @@ class AcpReader:
     def read_request(self, request: str, params: Entry) -> list[HarnessEvent]:
         """Return the events of a permission request."""
         self._parted = True
-        call = inner(params, "toolCall")
+        call = get_object(params, "toolCall")
         shown = self._read_tool({**call, "status": "asked"})
         known = self._tools[str(call.get("toolCallId"))]
-        options = tuple(text(one, "name") for one in items(params.get("options")))
+        options = tuple(get_text(one, "name") for one in to_list(params.get("options")))
         question = f"May it use {known.get('title') or 'a tool'} ({known.get('kind') or 'other'})?"
         wish = build_request(str(known.get("kind") or "tool"), known.get("rawInput") or "", question)
         needs = NeedsHuman(
@@ -87,15 +87,15 @@ class AcpReader:
 
     def is_scouts(self, params: Entry) -> bool:
         """Whether the agent reports the tool as Scout's own. Scout checks permissions there itself."""
-        known = self._tools.get(str(inner(params, "toolCall").get("toolCallId")), {})
-        meta = inner(known, "_meta")
-        server = text(inner(known, "rawInput"), "server") if meta.get("is_mcp_tool_call") else ""
+        known = self._tools.get(str(get_object(params, "toolCall").get("toolCallId")), {})
+        meta = get_object(known, "_meta")
+        server = get_text(get_object(known, "rawInput"), "server") if meta.get("is_mcp_tool_call") else ""
         return _read_tool_name(meta).startswith(f"mcp__{MCP_KEY}__") or server == MCP_KEY
 
     def read_end(self, result: Entry, *, cancelled: bool, asked: bool) -> list[HarnessEvent]:
         """Return the end of the turn. `cancelled`: by Scout; `asked`: a permission was requested."""
         why = str(result.get("stopReason"))
-        spent = self._build_usage(inner(result, "usage"))
+        spent = self._build_usage(get_object(result, "usage"))
         if why == "cancelled" or (cancelled and not self._text):
             return [spent, self._build_stop(cancelled=cancelled, asked=asked)]
         if why in _ENDS:
@@ -114,11 +114,11 @@ class AcpReader:
     # -- text ------------------------------------------------------------------------------------
 
     def _read_chunk(self, update: Entry) -> list[HarnessEvent]:
-        self._count(inner(inner(update, "_meta"), "usage"))
-        content = inner(update, "content")
+        self._count(get_object(get_object(update, "_meta"), "usage"))
+        content = get_object(update, "content")
         if content.get("type") != "text":
             return self._build_other(f"agent_message_chunk/{content.get('type')}")
-        more = text(content, "text")
+        more = get_text(content, "text")
         if not more:
             return []
         before = self._begin_message(update.get("messageId"))
@@ -138,7 +138,7 @@ class AcpReader:
     def _read_tool(self, update: Entry) -> list[HarnessEvent]:
         """Report a tool call once, as soon as its input is known."""
         known = self._tools.setdefault(str(update.get("toolCallId")), {})
-        meta = {**inner(known, "_meta"), **inner(update, "_meta")}
+        meta = {**get_object(known, "_meta"), **get_object(update, "_meta")}
         told = {name: value for name, value in update.items() if value}
         known.update(told, _meta=meta)
         if known.get("shown") or (known.get("status") == "pending" and not known.get("rawInput")):
@@ -175,7 +175,9 @@ class AcpReader:
 
     def _read_notice(self, update: Entry) -> None:
         """Record a failed model. Codex reports it only here and ends the turn as successful."""
-        status = text(inner(inner(inner(update, "_meta"), "codex"), "threadStatus"), "type")
+        status = get_text(
+            get_object(get_object(get_object(update, "_meta"), "codex"), "threadStatus"), "type"
+        )
         if status in ("systemError", "active"):
             self._broken = status == "systemError"
             self._parted = True
@@ -199,7 +201,7 @@ def classify_error(reason: str, code: int | None, kind: str = "") -> Limited | F
 
 def extract_reason(message: str, data: Any) -> str:
     """Return the text of an error, without the protocol's generic "Internal error"."""
-    details = text(data, "details") if isinstance(data, dict) else str(data or "")
+    details = get_text(data, "details") if isinstance(data, dict) else str(data or "")
     said = message.removeprefix("Internal error").removeprefix(":").strip()
     return ": ".join(filter(None, (said, details))) or message
 
@@ -210,14 +212,14 @@ def _extract_message(said: str) -> str:
         read = json.loads(said)
     except ValueError:
         return said.strip()
-    return text(inner(read, "error"), "message") or said.strip()
+    return get_text(get_object(read, "error"), "message") or said.strip()
 
 
 def choose_option(options: list[Any], answer: HumanAnswer) -> Entry | None:
     """Return the outcome for a person's answer; None if the agent offers no matching option."""
     wanted = answer.text.strip().casefold()
     kinds = _ALLOWS if answer.allow else _REJECTS
-    fitting = [one for kind in kinds for one in options if text(one, "kind") == kind]
+    fitting = [one for kind in kinds for one in options if get_text(one, "kind") == kind]
     named = [one for one in fitting if wanted and wanted in _list_names(one)]
     for one in (*named, *fitting):
         return {"outcome": "selected", "optionId": one["optionId"]}
@@ -225,7 +227,7 @@ def choose_option(options: list[Any], answer: HumanAnswer) -> Entry | None:
 
 
 def _list_names(option: Entry) -> tuple[str, str]:
-    return text(option, "name").casefold(), text(option, "optionId").casefold()
+    return get_text(option, "name").casefold(), get_text(option, "optionId").casefold()
 
 
 def _count_tokens(usage: Entry) -> tuple[int, int]:
@@ -237,10 +239,10 @@ def _count_tokens(usage: Entry) -> tuple[int, int]:
 
 
 def _format_plan(entries: list[Any]) -> str:
-    done = sum(text(one, "status") == "completed" for one in entries)
-    now = next((text(one, "content") for one in entries if text(one, "status") == "in_progress"), "")
+    done = sum(get_text(one, "status") == "completed" for one in entries)
+    now = next((get_text(one, "content") for one in entries if get_text(one, "status") == "in_progress"), "")
     return f"plan: {done} of {len(entries)} done" + (f", now {now}" if now else "")
 
 
 def _read_tool_name(meta: Entry) -> str:
-    return text(inner(meta, "claudeCode"), "toolName") or text(meta, "toolName")
+    return get_text(get_object(meta, "claudeCode"), "toolName") or get_text(meta, "toolName")

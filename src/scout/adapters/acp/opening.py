@@ -10,7 +10,7 @@ from scout.adapters.acp.events import LOGIN_NEEDED, extract_reason
 from scout.adapters.harness import MCP_KEY, TurnImpossible
 from scout.adapters.persistent.pipe import Pipe
 from scout.adapters.persistent.rpc import Rpc, RpcError, parse_message
-from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer, Missing
 from scout.ports import SessionSpec
@@ -80,8 +80,8 @@ class AcpOpening:
 
     async def _open_session(self, hello: Entry, native_id: str | None) -> tuple[str, Entry]:
         """Return the requested session id (empty for a new session) and the agent's answer."""
-        can = inner(hello, "agentCapabilities")
-        more = inner(can, "sessionCapabilities")
+        can = get_object(hello, "agentCapabilities")
+        more = get_object(can, "sessionCapabilities")
         before = self._find_earlier_request()
         named = before if before is not None else native_id or ""
         if not named and not self._spec.fork_of:
@@ -106,15 +106,17 @@ class AcpOpening:
             if one.tag == _OPEN:
                 message = parse_message(one.text)
                 known = message.get("method") in ("session/resume", "session/load")
-                return text(inner(message, "params"), "sessionId") if known else ""
+                return get_text(get_object(message, "params"), "sessionId") if known else ""
         return None
 
     async def _load(self, hello: Entry, named: str) -> Entry:
         """Load a session. Its messages must be replayed: some agents open a new one for an unknown id."""
         made = await self._request(hello, "load", "session/load", {"sessionId": named})
         begun = self._rpc.pipe.find_position("load") or 0
-        updates = [inner(parse_message(line.text), "params") for line in self._rpc.pipe.read_lines(begun)]
-        kinds = {text(inner(one, "update"), "sessionUpdate") for one in updates}
+        updates = [
+            get_object(parse_message(line.text), "params") for line in self._rpc.pipe.read_lines(begun)
+        ]
+        kinds = {get_text(get_object(one, "update"), "sessionUpdate") for one in updates}
         if not kinds & {"user_message_chunk", "agent_message_chunk"}:
             raise RpcError(f"the agent has no messages of session {named}")
         return made
@@ -132,7 +134,7 @@ class AcpOpening:
 
     def _list_servers(self, hello: Entry) -> list[Entry]:
         """Return Scout's MCP server, if the agent supports HTTP servers."""
-        can = inner(inner(hello, "agentCapabilities"), "mcpCapabilities")
+        can = get_object(get_object(hello, "agentCapabilities"), "mcpCapabilities")
         door = self._spec.door
         if door is None or not can.get("http"):
             return []
@@ -141,9 +143,9 @@ class AcpOpening:
 
     def _choose_login(self, hello: Entry) -> str | None:
         """Return the first login method whose environment variables are set."""
-        for method in items(hello.get("authMethods")):
-            ident = text(method, "id")
-            given = [text(one, "name") for one in items(method.get("vars"))]
+        for method in to_list(hello.get("authMethods")):
+            ident = get_text(method, "id")
+            given = [get_text(one, "name") for one in to_list(method.get("vars"))]
             if any(self._environment.get(name) for name in given or _KEYS.get(ident, ())):
                 return ident
         return None
@@ -152,15 +154,17 @@ class AcpOpening:
 
     async def _set_mode(self, session: str, made: Entry) -> None:
         profile = self._spec.permission
-        modes = inner(made, "modes")
+        modes = get_object(made, "modes")
         option = _find_option(made, "mode")
-        offered = [text(one, "id") for one in items(modes.get("availableModes"))] or _list_values(option)
+        offered = [get_text(one, "id") for one in to_list(modes.get("availableModes"))] or _list_values(
+            option
+        )
         mode = next((one for one in _MODES[profile] if one in offered), None)
         if mode is None:
             if profile in _STRICT:
                 raise RpcError(f"the agent has no mode for the permission profile {profile}")
             return
-        if mode == (text(modes, "currentModeId") or text(option, "currentValue")):
+        if mode == (get_text(modes, "currentModeId") or get_text(option, "currentValue")):
             return
         if modes:
             await self._rpc.call("mode", "session/set_mode", {"sessionId": session, "modeId": mode})
@@ -170,13 +174,15 @@ class AcpOpening:
     async def _set_model(self, session: str, made: Entry) -> str | None:
         """Select the requested model; return the agent's name of the model in use."""
         option = _find_option(made, "model")
-        current = text(option, "currentValue") or text(inner(made, "models"), "currentModelId") or None
+        current = (
+            get_text(option, "currentValue") or get_text(get_object(made, "models"), "currentModelId") or None
+        )
         wanted = self._spec.model
         if wanted is None or not option or wanted == current:
             return current
         for one in _list_choices(option):
-            value = text(one, "value")
-            if wanted.casefold() in (value.casefold(), text(one, "name").casefold()):
+            value = get_text(one, "value")
+            if wanted.casefold() in (value.casefold(), get_text(one, "name").casefold()):
                 await self._set_option(session, "model", option, value)
                 return value
         names = ", ".join(_list_values(option)[:8])
@@ -202,14 +208,14 @@ def _explain_error(error: RpcError) -> TurnImpossible:
 
 
 def _find_option(made: Entry, category: str) -> Entry:
-    options = items(made.get("configOptions"))
-    return next((one for one in options if text(one, "category") == category), Entry())
+    options = to_list(made.get("configOptions"))
+    return next((one for one in options if get_text(one, "category") == category), Entry())
 
 
 def _list_choices(option: Entry) -> list[Any]:
     """Return the values of an option; groups are flattened."""
-    return [value for one in items(option.get("options")) for value in items(one.get("options")) or [one]]
+    return [value for one in to_list(option.get("options")) for value in to_list(one.get("options")) or [one]]
 
 
 def _list_values(option: Entry) -> list[str]:
-    return [text(one, "value") for one in _list_choices(option)]
+    return [get_text(one, "value") for one in _list_choices(option)]

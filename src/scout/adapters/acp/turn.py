@@ -7,7 +7,7 @@ from scout.adapters.harness import INTERRUPTED
 from scout.adapters.persistent.harness import accept, describe_end
 from scout.adapters.persistent.pipe import Pipe
 from scout.adapters.persistent.rpc import Rpc, RpcError, build_reply_tag, get_result, is_call, parse_message
-from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.base.codec import encode
 from scout.model.problems.session import Layer
 from scout.ports import Failed, HarnessEvent, HumanAnswer, Identified, Limited, RequestSettled
@@ -16,7 +16,7 @@ _PERMISSION = "session/request_permission"
 _YES = HumanAnswer(allow=True)
 
 
-def _cancel_tag(delivery_id: str) -> str:
+def _build_cancel_tag(delivery_id: str) -> str:
     """Return the tag of the line that cancels a turn."""
     return f"cancel:{delivery_id}"
 
@@ -69,7 +69,9 @@ class AcpTurn:
 
     async def cancel(self) -> None:
         """Cancel the turn, and wait until it has ended."""
-        await self._rpc.notify("session/cancel", {"sessionId": self._native_id}, _cancel_tag(self._delivery))
+        await self._rpc.notify(
+            "session/cancel", {"sessionId": self._native_id}, _build_cancel_tag(self._delivery)
+        )
         for ident in self._list_requests():
             await self._rpc.reply(ident, {"outcome": {"outcome": "cancelled"}})
         async for line in self._pipe.follow_lines(self._begun):
@@ -92,11 +94,11 @@ class AcpTurn:
     # -- what a message means --------------------------------------------------------------------
 
     async def _read(self, message: Entry) -> list[HarnessEvent]:
-        params = inner(message, "params")
+        params = get_object(message, "params")
         if is_call(message):
             return await self._read_request(message, params)
         if message.get("method") == "session/update" and params.get("sessionId") == self._native_id:
-            return self._reader.read_update(inner(params, "update"))
+            return self._reader.read_update(get_object(params, "update"))
         return []
 
     async def _read_request(self, message: Entry, params: Entry) -> list[HarnessEvent]:
@@ -106,7 +108,7 @@ class AcpTurn:
             await self._rpc.refuse(ident, f"no such method: {message['method']}")
             return []
         if self._reader.is_scouts(params):
-            await self._rpc.reply(ident, {"outcome": choose_option(items(params.get("options")), _YES)})
+            await self._rpc.reply(ident, {"outcome": choose_option(to_list(params.get("options")), _YES)})
             return []
         self._asked = True
         name = build_request_name(self._pipe, ident)
@@ -125,15 +127,15 @@ class AcpTurn:
     # -- ends ------------------------------------------------------------------------------------
 
     def _read_end(self, message: Entry) -> list[HarnessEvent]:
-        cancelled = self._pipe.find_position(_cancel_tag(self._delivery)) is not None
+        cancelled = self._pipe.find_position(_build_cancel_tag(self._delivery)) is not None
         try:
             get_result(message)
         except RpcError as error:
             return [self._build_failure(error, cancelled=cancelled)]
-        return self._reader.read_end(inner(message, "result"), cancelled=cancelled, asked=self._asked)
+        return self._reader.read_end(get_object(message, "result"), cancelled=cancelled, asked=self._asked)
 
     def _build_failure(self, error: RpcError, *, cancelled: bool) -> Failed | Limited:
         if cancelled:
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
-        kind = text(error.data, "errorKind")
+        kind = get_text(error.data, "errorKind")
         return classify_error(extract_reason(str(error), error.data), error.code, kind)

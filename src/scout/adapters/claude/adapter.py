@@ -38,6 +38,7 @@ from scout.ports import (
     Prompt,
     SessionSpec,
     TailLine,
+    Transcript,
     UsageKind,
 )
 from scout.settings.environment import build_environment
@@ -100,6 +101,9 @@ class Claude(TranscriptHarness):
 
     def _find_transcript(self, native_id: str) -> Path | None:
         return files.find_transcript(self._home, native_id)
+
+    def locate_transcript(self, native_id: str, cwd: str | None) -> Transcript | None:
+        return files.locate_transcript(self._home, native_id, cwd)
 
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
         return files.read_entry(entry)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from scout.adapters.harness import INTERRUPTED
-from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.base.time import Time
 from scout.model.permission import build_request, format_request_title
 from scout.model.problems.session import Layer, Missing
@@ -83,7 +83,7 @@ class ClaudeReader:
             case "control_request":
                 yield from self._read_control_request(message)
             case "control_cancel_request":
-                yield from self.settle(text(message, "request_id"))
+                yield from self.settle(get_text(message, "request_id"))
             case "rate_limit_event":
                 yield from self._read_rate_limit(message)
             case "user" | "control_response":
@@ -100,18 +100,20 @@ class ClaudeReader:
     # -- what the model does ---------------------------------------------------------------------
 
     def _read_assistant(self, message: Entry) -> Iterator[HarnessEvent]:
-        self._problem = text(message, "error")
+        self._problem = get_text(message, "error")
         of_helper = bool(message.get("parent_tool_use_id"))
-        for block in items(inner(message, "message").get("content")):
-            kind = text(block, "type")
+        for block in to_list(get_object(message, "message").get("content")):
+            kind = get_text(block, "type")
             if kind == "text" and of_helper:
-                yield TurnProgress(text=_shorten(text(block, "text")))
+                yield TurnProgress(text=_shorten(get_text(block, "text")))
             elif kind == "text":
                 yield from self._release()
-                self._held = text(block, "text")
+                self._held = get_text(block, "text")
             elif kind == "tool_use":
                 yield from self._release()
-                yield ToolUse(name=text(block, "name"), detail=_choose_argument(inner(block, "input")))
+                yield ToolUse(
+                    name=get_text(block, "name"), detail=_choose_argument(get_object(block, "input"))
+                )
             else:
                 yield Other(kind=f"assistant/{kind}")
 
@@ -124,13 +126,13 @@ class ClaudeReader:
     def _read_control_request(self, message: Entry) -> Iterator[HarnessEvent]:
         need = read_request(message)
         if need is None:
-            yield Other(kind=f"control_request/{text(_get_request(message), 'subtype')}")
+            yield Other(kind=f"control_request/{get_text(_get_request(message), 'subtype')}")
         else:
             self._waiting.add(need.request)
             yield need
 
     def _read_rate_limit(self, message: Entry) -> Iterator[HarnessEvent]:
-        info = inner(message, "rate_limit_info")
+        info = get_object(message, "rate_limit_info")
         if info.get("status") == "rejected":
             self._resets_at = _parse_time(info.get("resetsAt"))
         yield Other(kind="rate_limit_event")
@@ -154,7 +156,7 @@ class ClaudeReader:
         if message.get("is_error") or not isinstance(message.get("result"), str):
             yield from self._build_end(self._build_failure(message))
             return
-        self._texts.append(text(message, "result"))
+        self._texts.append(get_text(message, "result"))
         if awaited <= self._answered and not self._helpers and not self._begun:
             yield from self._build_end(Completed(text="\n\n".join(filter(None, self._texts))))
 
@@ -164,7 +166,7 @@ class ClaudeReader:
             case "init":
                 self._begun += 1
             case "background_tasks_changed":
-                kinds = {text(one, "task_type") for one in items(message.get("tasks"))}
+                kinds = {get_text(one, "task_type") for one in to_list(message.get("tasks"))}
                 self._helpers = "local_agent" in kinds
             case _:
                 pass
@@ -177,7 +179,7 @@ class ClaudeReader:
 
     def _build_failure(self, message: Entry) -> HarnessEvent:
         """Return why the turn failed. Provider errors come as a success with `is_error`."""
-        if text(message, "terminal_reason").startswith("aborted"):
+        if get_text(message, "terminal_reason").startswith("aborted"):
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         words = (
             message.get("result") or "; ".join(map(str, message.get("errors") or ())) or "it gave no answer"
@@ -199,28 +201,28 @@ def read_request(message: Entry) -> NeedsHuman | None:
     request = _get_request(message)
     if request.get("subtype") != "can_use_tool":
         return None
-    ident, given = text(message, "request_id"), inner(request, "input")
-    if text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
+    ident, given = get_text(message, "request_id"), get_object(request, "input")
+    if get_text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
         return _build_question(ident, questions)
-    tool = text(request, "display_name") or text(request, "tool_name")
-    wish = build_request(tool, given, text(request, "decision_reason"))
+    tool = get_text(request, "display_name") or get_text(request, "tool_name")
+    wish = build_request(tool, given, get_text(request, "decision_reason"))
     return NeedsHuman(request=ident, question=format_request_title(wish), wish=wish)
 
 
 def answer_request(message: Entry, allow: bool, said: str) -> Entry:
     """Return a person's answer in the program's format."""
     request = _get_request(message)
-    given = inner(request, "input")
+    given = get_object(request, "input")
     if not allow:
         return {"behavior": "deny", "message": said or "A person denied this."}
-    if text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
+    if get_text(request, "tool_name") == _QUESTION and (questions := _read_questions(given)):
         return {"behavior": "allow", "updatedInput": {**given, "answers": _map_answers(questions, said)}}
     return {"behavior": "allow", "updatedInput": given}
 
 
 def is_cancelled(message: Entry, request: str) -> bool:
     """Whether a message withdraws the request of this id."""
-    return message.get("type") == "control_cancel_request" and text(message, "request_id") == request
+    return message.get("type") == "control_cancel_request" and get_text(message, "request_id") == request
 
 
 def _build_question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:
@@ -241,18 +243,21 @@ def _map_answers(questions: dict[str, list[str]], said: str) -> dict[str, str]:
 
 def _read_questions(given: Entry) -> dict[str, list[str]]:
     """Return each question with its options."""
-    asked = items(given.get("questions"))
-    return {text(one, "question"): [text(o, "label") for o in items(one.get("options"))] for one in asked}
+    asked = to_list(given.get("questions"))
+    return {
+        get_text(one, "question"): [get_text(o, "label") for o in to_list(one.get("options"))]
+        for one in asked
+    }
 
 
 # -- shapes ----------------------------------------------------------------------------------------
 
 
 def _read_system(message: Entry) -> Iterator[HarnessEvent]:
-    match text(message, "subtype"):
+    match get_text(message, "subtype"):
         case "init":
-            ids = {"session": text(message, "session_id")}
-            yield Identified(native_ids=ids, model=text(message, "model") or None)
+            ids = {"session": get_text(message, "session_id")}
+            yield Identified(native_ids=ids, model=get_text(message, "model") or None)
         case "api_retry":
             attempt, problem = message.get("attempt"), message.get("error")
             yield TurnProgress(text=f"attempt {attempt} at its provider failed: {problem}")
@@ -262,14 +267,14 @@ def _read_system(message: Entry) -> Iterator[HarnessEvent]:
 
 def _read_usage(message: Entry) -> Iterator[HarnessEvent]:
     """Yield the tokens since the last result, by model; cached tokens count as input."""
-    models = inner(message, "model_usage_since_last_result")
+    models = get_object(message, "model_usage_since_last_result")
     for model in models:
-        used = inner(models, model)
+        used = get_object(models, model)
         read = _sum_fields(used, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
         written = _sum_fields(used, "outputTokens")
         yield TurnUsage(prompt_tokens=read, completion_tokens=written, model=model, estimated=False)
     if "model_usage_since_last_result" not in message:
-        used = inner(message, "usage")
+        used = get_object(message, "usage")
         read = _sum_fields(used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         written = _sum_fields(used, "output_tokens")
         if read or written:
@@ -282,12 +287,12 @@ def _sum_fields(counts: Entry, *names: str) -> int:
 
 
 def _get_request(message: Entry) -> Entry:
-    return inner(message, "request") if message.get("type") == "control_request" else {}
+    return get_object(message, "request") if message.get("type") == "control_request" else {}
 
 
 def _choose_argument(given: Entry) -> str:
     """Return the most informative argument."""
-    return next((_shorten(words) for name in _TELLING if (words := text(given, name))), "")
+    return next((_shorten(words) for name in _TELLING if (words := get_text(given, name))), "")
 
 
 def _shorten(words: str) -> str:

@@ -18,18 +18,18 @@ from scout.adapters.transcript import (
     Entry,
     File,
     find_newest,
+    get_object,
+    get_text,
     get_time,
-    inner,
-    items,
     list_folder,
     make_title,
     read_head,
     read_object,
     shorten,
-    text,
+    to_list,
 )
 from scout.base.codec import encode
-from scout.ports import Observed, TailLine
+from scout.ports import Observed, TailLine, Transcript
 
 _NAME = "claude"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
@@ -62,16 +62,16 @@ def list_relays(environment: Mapping[str, str], directory: str) -> tuple[str, ..
     own = environment.get("CLAUDE_CONFIG_DIR")
     home = Path(own) if own else Path(environment.get("HOME") or "~").expanduser()
     state = _read_object(home / ".claude.json")
-    project = inner(inner(state, "projects"), directory)
+    project = get_object(get_object(state, "projects"), directory)
     tables = (state, project, _read_object(Path(directory) / ".mcp.json"))
     return tuple(
-        dict.fromkeys(name for one in tables for name in find_relays(inner(one, "mcpServers"), _NAME))
+        dict.fromkeys(name for one in tables for name in find_relays(get_object(one, "mcpServers"), _NAME))
     )
 
 
 def _read_object(file: Path) -> Entry:
     try:
-        return inner({"": json.loads(file.read_bytes())}, "")
+        return get_object({"": json.loads(file.read_bytes())}, "")
     except (OSError, ValueError):
         return {}
 
@@ -96,13 +96,13 @@ def _list_live(home: Path) -> Iterator[LiveClaude]:
 
 
 def _read_registration(entry: Entry, path: Path) -> LiveClaude | None:
-    pid, session_id = entry.get("pid"), text(entry, "sessionId")
+    pid, session_id = entry.get("pid"), get_text(entry, "sessionId")
     if not isinstance(pid, int) or not session_id:
         return None
     process = ProcessId(pid, str(entry.get("procStart")))
     if not is_alive(process):
         return None
-    words = (text(entry, name) for name in ("cwd", "status", "waitingFor", "name", "messagingSocketPath"))
+    words = (get_text(entry, name) for name in ("cwd", "status", "waitingFor", "name", "messagingSocketPath"))
     return LiveClaude(session_id, process, *words, source=str(path))
 
 
@@ -117,15 +117,23 @@ def find_transcript(home: Path, session_id: str) -> Path | None:
     return next((file.path for file in find_newest(found, 1)), None)
 
 
+def locate_transcript(home: Path, session_id: str, cwd: str | None) -> Transcript | None:
+    """Return where the transcript of a session lies, by its folder's name; the disk is not read."""
+    if cwd is None or not _ID.fullmatch(session_id):
+        return None
+    folder = home / "projects" / re.sub("[^0-9A-Za-z]", "-", cwd)
+    return Transcript(file=str(folder / f"{session_id}.jsonl"), folder=str(folder))
+
+
 def read_entry(entry: Entry) -> Iterator[TailLine]:
     """Yield the lines of one entry to show to a person: text, tools and their results."""
-    who = text(entry, "type")
+    who = get_text(entry, "type")
     if who not in {"user", "assistant"} or entry.get("isMeta") is True:
         return
-    content, at = inner(entry, "message").get("content"), get_time(entry, "timestamp")
+    content, at = get_object(entry, "message").get("content"), get_time(entry, "timestamp")
     if isinstance(content, str):
         yield TailLine(who=who, text=shorten(content), at=at)
-    for block in items(content):
+    for block in to_list(content):
         if said := _read_block(block):
             yield TailLine(who="tool" if said.tool else who, text=shorten(said.text), at=at)
 
@@ -136,11 +144,13 @@ class _Words(NamedTuple):
 
 
 def _read_block(block: Any) -> _Words | None:
-    kind = text(block, "type")
+    kind = get_text(block, "type")
     if kind == "text":
-        return _Words(text(block, "text"))
+        return _Words(get_text(block, "text"))
     if kind == "tool_use":
-        return _Words(f"{text(block, 'name')} {_choose_argument(inner(block, 'input'))}".rstrip(), tool=True)
+        return _Words(
+            f"{get_text(block, 'name')} {_choose_argument(get_object(block, 'input'))}".rstrip(), tool=True
+        )
     if kind == "tool_result":
         return _Words(_join_result(block.get("content")), tool=True)
     return None
@@ -149,13 +159,15 @@ def _read_block(block: Any) -> _Words | None:
 def _choose_argument(given: Entry) -> str:
     """Return the most informative argument."""
     names = ("command", "file_path", "path", "pattern", "url", "query", "description")
-    return next((words for name in names if (words := text(given, name))), "")
+    return next((words for name in names if (words := get_text(given, name))), "")
 
 
 def _join_result(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(text(block, "text") for block in items(content) if text(block, "type") == "text")
+    return "\n".join(
+        get_text(block, "text") for block in to_list(content) if get_text(block, "type") == "text"
+    )
 
 
 def read_final_text(path: Path, prompt_id: str) -> str | None:
@@ -163,7 +175,7 @@ def read_final_text(path: Path, prompt_id: str) -> str | None:
     found, ours = None, False
     with path.open("rb") as file:
         for entry in map(parse_message, file):
-            kind, message = entry.get("type"), inner(entry, "message")
+            kind, message = entry.get("type"), get_object(entry, "message")
             if kind == "user" and isinstance(message.get("content"), str):
                 ours = entry.get("uuid") == prompt_id
             elif ours and kind == "assistant" and not entry.get("isSidechain"):
@@ -173,9 +185,9 @@ def read_final_text(path: Path, prompt_id: str) -> str | None:
 
 def _read_last_text(message: Entry) -> str | None:
     """Return the text of an answer that ends its turn."""
-    blocks = items(message.get("content"))
-    ended = message.get("stop_reason") == "end_turn" and blocks and text(blocks[-1], "type") == "text"
-    return text(blocks[-1], "text") if ended else None
+    blocks = to_list(message.get("content"))
+    ended = message.get("stop_reason") == "end_turn" and blocks and get_text(blocks[-1], "type") == "text"
+    return get_text(blocks[-1], "text") if ended else None
 
 
 # ------------------------------------------------------------------------------------- what there is
@@ -234,8 +246,8 @@ def _read_beginning(path: Path) -> tuple[str, str]:
     """Return the folder and the first prompt of a session."""
     cwd = title = ""
     for entry in read_head(path):
-        cwd = cwd or text(entry, "cwd")
-        if not title and text(entry, "type") == "user":
+        cwd = cwd or get_text(entry, "cwd")
+        if not title and get_text(entry, "type") == "user":
             title = next((make_title(line.text) for line in read_entry(entry) if line.who == "user"), "")
         if cwd and title:
             break
@@ -252,7 +264,7 @@ def _list_sub_agents(folder: Path) -> Iterator[Observed]:
             native_id=file.path.stem.removeprefix("agent-"),
             kind="sub-agent",
             cwd=cwd or None,
-            title=make_title(text(about, "description")) or title,
+            title=make_title(get_text(about, "description")) or title,
             state="finished" if about.get("finished") is True else "",
             parent=folder.parent.name,
             updated_at=file.changed,

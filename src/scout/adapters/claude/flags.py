@@ -19,7 +19,8 @@ ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_API_*", "CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_ENABLE_*",
     "CLAUDE_CODE_MAX_*", "CLAUDE_CODE_OAUTH_*", "CLAUDE_CODE_SKIP_*", "CLAUDE_CODE_SUBAGENT_MODEL",
     "CLAUDE_CODE_USE_*", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY",
-    "HTTP_PROXY", "HTTPS_PROXY", "NODE_EXTRA_CA_CERTS", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "IS_SANDBOX", "NODE_EXTRA_CA_CERTS", "NO_PROXY",
+    "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
 
 _SPEAKING = (
@@ -48,7 +49,10 @@ _NOTES = (
     "review: no tools that edit; commands ask, unless Claude Code or the user's settings allow them",
     "workspace_write: edits in its folder without asking; other tools ask, unless the user allows them",
 )
-_ROOT = "trusted: Claude Code refuses it for root, so it works as workspace_write"
+_ROOT = (
+    "trusted: Claude Code refuses it for root, so it works as workspace_write and asks; "
+    "set IS_SANDBOX=1 for the daemon if this machine is a sandbox"
+)
 
 # Any of these is a login.
 _KEYS = (
@@ -62,8 +66,8 @@ _KEYS = (
 
 
 def is_restricted_root(environment: Mapping[str, str]) -> bool:
-    """Whether Claude Code refuses the profile `trusted`, as it does for root."""
-    return os.geteuid() == 0 and not environment.get("IS_SANDBOX")
+    """Whether Claude Code refuses the profile `trusted`: for root, unless IS_SANDBOX is exactly 1."""
+    return os.geteuid() == 0 and environment.get("IS_SANDBOX") != "1"
 
 
 def list_native_profiles(root: bool) -> tuple[PermissionProfile, ...]:
@@ -96,12 +100,15 @@ def build_command(
     if root and profile is PermissionProfile.TRUSTED:
         profile = PermissionProfile.WORKSPACE_WRITE
     model = (f"--model={spec.model}",) if spec.model else ()
+    effort = (f"--effort={spec.effort}",) if spec.effort else ()
+    readable = tuple(f"--add-dir={folder}" for folder in spec.readable)
     scout = (f"--mcp-config={servers}", f"--allowedTools=mcp__{MCP_KEY}")
     denied = ",".join((*_DENIED.get(profile, ()), *(f"mcp__{name}" for name in relays)))
     deny = (f"--disallowedTools={denied}",) if denied else ()
     rules = (f"--append-system-prompt-file={contract}",) if contract else ()
     more = (f"--settings={hooks}",) if hooks else ()
-    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny, *rules, *more)
+    chosen = (*session, *model, *effort, *readable)
+    return (program, *_SPEAKING, *chosen, *scout, *_PROFILES[profile], *deny, *rules, *more)
 
 
 def build_mcp_servers(door: McpAccess) -> bytes:

@@ -41,10 +41,10 @@ def encode_control(ident: str, request: dict[str, Any]) -> bytes:
 async def send_response(pipe: Pipe, request: str, response: dict[str, Any]) -> bool:
     """Answer a request of the program; whether the program took the answer."""
     line = encode({"type": "control_response", "response": {**response, "request_id": request}})
-    return await pipe.send(line, _reply_tag(request))
+    return await pipe.send(line, _build_reply_tag(request))
 
 
-def _reply_tag(request: str) -> str:
+def _build_reply_tag(request: str) -> str:
     return f"re:{request}"
 
 
@@ -53,7 +53,7 @@ def _reply_tag(request: str) -> str:
 
 def find_request(pipe: Pipe, request: str) -> Entry | None:
     """Return the request of this id while it waits for an answer."""
-    if pipe.find_position(_reply_tag(request)) is not None:
+    if pipe.find_position(_build_reply_tag(request)) is not None:
         return None
     for line in pipe.read_lines():
         if request.encode() in line.text and read_request(message := parse_message(line.text)) is not None:
@@ -111,7 +111,7 @@ class ClaudeTurn:
     async def _read(self, line: PipeLine) -> list[HarnessEvent]:
         message, events = parse_message(line.text), list[HarnessEvent]()
         for request in self._reader.waiting:
-            if self._pipe.find_position(_reply_tag(request)) is not None:
+            if self._pipe.find_position(_build_reply_tag(request)) is not None:
                 events += self._reader.settle(request)
         if message.get("type") == "control_request" and not await self._needs_answer(message, line):
             return events
@@ -124,7 +124,7 @@ class ClaudeTurn:
     async def _needs_answer(self, message: Entry, line: PipeLine) -> bool:
         """Whether a person must answer: the request is for a person, and neither answered nor withdrawn."""
         request = str(message.get("request_id"))
-        if self._pipe.find_position(_reply_tag(request)) is not None or not self._pipe.is_running:
+        if self._pipe.find_position(_build_reply_tag(request)) is not None or not self._pipe.is_running:
             return False
         if read_request(message) is None:
             await send_response(

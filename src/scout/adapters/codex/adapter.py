@@ -27,6 +27,7 @@ from scout.ports import (
     Prompt,
     SessionSpec,
     TailLine,
+    Transcript,
     UsageKind,
 )
 
@@ -85,6 +86,9 @@ class Codex(TranscriptHarness):
 
     def _find_transcript(self, native_id: str) -> Path | None:
         return files.find_transcript(self._home, native_id)
+
+    def locate_transcript(self, native_id: str, cwd: str | None) -> Transcript | None:
+        return files.locate_transcript(files.find_home(os.environ), native_id)
 
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
         return files.read_entry(entry)

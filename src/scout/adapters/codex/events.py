@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from scout.adapters.codex.requests import build_request_name, read_request
 from scout.adapters.harness import INTERRUPTED
 from scout.adapters.persistent.rpc import parse_message
-from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.base.time import Time
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
@@ -57,7 +57,7 @@ class CodexReader:
 
     def read(self, message: Entry) -> _Told:
         """Yield the events of one message; the last event of a turn is its end."""
-        method, params = text(message, "method"), inner(message, "params")
+        method, params = get_text(message, "method"), get_object(message, "params")
         if message.get("id") == self._delivery and not method:
             yield from self._read_start(message)
         elif method:
@@ -65,7 +65,7 @@ class CodexReader:
 
     def read_request(self, message: Entry) -> NeedsHuman | None:
         """Return the question for a person in a request; None if it has none."""
-        changes = self._changes.get(text(inner(message, "params"), "itemId"), "")
+        changes = self._changes.get(get_text(get_object(message, "params"), "itemId"), "")
         needed = read_request(self._program, message, changes)
         self._open |= {needed.request} if needed else set()
         return needed
@@ -77,13 +77,13 @@ class CodexReader:
 
     def _read_start(self, message: Entry) -> _Told:
         """Record the id of the started turn, or report that it was refused."""
-        self.turn_id = text(inner(inner(message, "result"), "turn"), "id")
+        self.turn_id = get_text(get_object(get_object(message, "result"), "turn"), "id")
         if not self.turn_id:
-            reason = text(inner(message, "error"), "message") or "it did not begin the turn"
+            reason = get_text(get_object(message, "error"), "message") or "it did not begin the turn"
             yield Failed(layer=Layer.HARNESS, reason=reason)
 
     def _read_notification(self, method: str, params: Entry, message: Entry) -> _Told:
-        turn = text(params, "turnId") or text(inner(params, "turn"), "id")
+        turn = get_text(params, "turnId") or get_text(get_object(params, "turn"), "id")
         read = _READERS.get(method)
         if read is None or (turn and turn != self.turn_id):
             yield Other(kind=method)
@@ -95,19 +95,21 @@ class CodexReader:
     def read_item_started(self, params: Entry, _: Entry) -> _Told:
         """Report the item, and first any earlier message, which was not the final one."""
         yield from self._say()
-        item = inner(params, "item")
+        item = get_object(params, "item")
         if tool := _read_tool(item):
             yield tool
-        if text(item, "type") == "fileChange":
-            self._changes[text(item, "id")] = "\n\n".join(map(_format_change, items(item.get("changes"))))
+        if get_text(item, "type") == "fileChange":
+            self._changes[get_text(item, "id")] = "\n\n".join(
+                map(_format_change, to_list(item.get("changes")))
+            )
 
     def read_item_completed(self, params: Entry, _: Entry) -> _Told:
-        item = inner(params, "item")
-        if text(item, "type") == "agentMessage":
+        item = get_object(params, "item")
+        if get_text(item, "type") == "agentMessage":
             yield from self._say()
-            self._text, self._unsaid = text(item, "text"), True
+            self._text, self._unsaid = get_text(item, "text"), True
         else:
-            yield Other(kind=f"item/completed {text(item, 'type')}")
+            yield Other(kind=f"item/completed {get_text(item, 'type')}")
 
     def _say(self) -> _Told:
         if self._unsaid and self._text.strip():
@@ -116,16 +118,19 @@ class CodexReader:
 
     def read_usage(self, params: Entry, _: Entry) -> _Told:
         """Record the thread's tokens; total minus the last request is the count before this turn."""
-        counted = inner(params, "tokenUsage")
-        self._total, last = _read_tokens(inner(counted, "total")), _read_tokens(inner(counted, "last"))
+        counted = get_object(params, "tokenUsage")
+        self._total, last = (
+            _read_tokens(get_object(counted, "total")),
+            _read_tokens(get_object(counted, "last")),
+        )
         if self._before is None:
             self._before = self._total[0] - last[0], self._total[1] - last[1]
         yield Other(kind="thread/tokenUsage/updated")
 
     def read_limits(self, params: Entry, _: Entry) -> _Told:
         """Record when the exhausted rate limits reset."""
-        windows = (inner(inner(params, "rateLimits"), name) for name in ("primary", "secondary"))
-        full = (one.get("resetsAt") for one in windows if _as_number(one.get("usedPercent")) >= 100)
+        windows = (get_object(get_object(params, "rateLimits"), name) for name in ("primary", "secondary"))
+        full = (one.get("resetsAt") for one in windows if _to_number(one.get("usedPercent")) >= 100)
         self._resets = [at for at in full if isinstance(at, int)]
         yield Other(kind="account/rateLimits/updated")
 
@@ -136,10 +141,10 @@ class CodexReader:
 
     def read_error(self, params: Entry, _: Entry) -> _Told:
         """Report an error. If Codex does not retry, the turn ends a moment later."""
-        yield TurnProgress(text=text(inner(params, "error"), "message") or "an error")
+        yield TurnProgress(text=get_text(get_object(params, "error"), "message") or "an error")
 
     def read_rerouted(self, params: Entry, _: Entry) -> _Told:
-        self._model = text(params, "toModel") or self._model
+        self._model = get_text(params, "toModel") or self._model
         yield Identified(model=self._model)
 
     # -- its end ---------------------------------------------------------------------------------
@@ -153,17 +158,19 @@ class CodexReader:
                 model=self._model,
                 estimated=False,
             )
-        turn = inner(params, "turn")
-        status = text(turn, "status")
+        turn = get_object(params, "turn")
+        status = get_text(turn, "status")
         if status == "completed":
             final = [
-                text(item, "text") for item in items(turn.get("items")) if item["type"] == "agentMessage"
+                get_text(item, "text")
+                for item in to_list(turn.get("items"))
+                if item["type"] == "agentMessage"
             ]
             yield Completed(text=final[-1] if final else self._text)
         elif status == "interrupted":
             yield Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         else:
-            yield read_failure(inner(turn, "error"), self._resets, message.get("emittedAtMs"))
+            yield read_failure(get_object(turn, "error"), self._resets, message.get("emittedAtMs"))
 
 
 _READERS: dict[str, Callable[[CodexReader, Entry, Entry], _Told]] = {
@@ -182,7 +189,7 @@ _READERS: dict[str, Callable[[CodexReader, Entry, Entry], _Told]] = {
 
 
 def _read_tool(item: Entry) -> ToolUse | None:
-    kind = text(item, "type")
+    kind = get_text(item, "type")
     describe = _TOOLS.get(kind)
     if describe is None:
         return None
@@ -192,18 +199,18 @@ def _read_tool(item: Entry) -> ToolUse | None:
 
 def _describe_command(item: Entry) -> tuple[str, str]:
     """Return the command without the shell around it."""
-    actions = (text(one, "command") for one in items(item.get("commandActions")))
-    return "command", " && ".join(filter(None, actions)) or text(item, "command")
+    actions = (get_text(one, "command") for one in to_list(item.get("commandActions")))
+    return "command", " && ".join(filter(None, actions)) or get_text(item, "command")
 
 
 def _describe_files(item: Entry) -> tuple[str, str]:
-    return "edit", ", ".join(text(one, "path") for one in items(item.get("changes")))
+    return "edit", ", ".join(get_text(one, "path") for one in to_list(item.get("changes")))
 
 
 def _describe_call(item: Entry) -> tuple[str, str]:
     given = item.get("arguments")
-    where = text(item, "server") or text(item, "namespace")
-    name = "/".join(filter(None, (where, text(item, "tool"))))
+    where = get_text(item, "server") or get_text(item, "namespace")
+    name = "/".join(filter(None, (where, get_text(item, "tool"))))
     return name, json.dumps(given, ensure_ascii=False) if given else ""
 
 
@@ -212,21 +219,22 @@ _TOOLS: dict[str, Callable[[Entry], tuple[str, str]]] = {
     "fileChange": _describe_files,
     "mcpToolCall": _describe_call,
     "dynamicToolCall": _describe_call,
-    "collabAgentToolCall": lambda item: (text(item, "tool"), text(item, "prompt")),
-    "webSearch": lambda item: ("web search", text(item, "query")),
-    "imageView": lambda item: ("view image", text(item, "path")),
+    "collabAgentToolCall": lambda item: (get_text(item, "tool"), get_text(item, "prompt")),
+    "webSearch": lambda item: ("web search", get_text(item, "query")),
+    "imageView": lambda item: ("view image", get_text(item, "path")),
 }
 
 
 def _format_change(change: Any) -> str:
-    return f"{text(inner(change, 'kind'), 'type')} {text(change, 'path')}\n{text(change, 'diff')}".strip()
+    kind = get_text(get_object(change, "kind"), "type")
+    return f"{kind} {get_text(change, 'path')}\n{get_text(change, 'diff')}".strip()
 
 
 def _read_tokens(counted: Entry) -> tuple[int, int]:
-    return _as_number(counted.get("inputTokens")), _as_number(counted.get("outputTokens"))
+    return _to_number(counted.get("inputTokens")), _to_number(counted.get("outputTokens"))
 
 
-def _as_number(value: object) -> int:
+def _to_number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
@@ -237,7 +245,7 @@ def read_failure(error: Entry, resets: list[int], told_at: object) -> Limited | 
     """Return the end of a failed turn: a rate limit, a missing login, or another error of the provider."""
     info, reason = (
         error.get("codexErrorInfo"),
-        _extract_message(text(error, "message")) or "it failed without a message",
+        _extract_message(get_text(error, "message")) or "it failed without a message",
     )
     status = next((one.get("httpStatusCode") for one in _list_details(info)), None)
     if info in _LIMITS or status == _TOO_MANY:
@@ -249,12 +257,12 @@ def read_failure(error: Entry, resets: list[int], told_at: object) -> Limited | 
 
 
 def _list_details(info: object) -> list[Entry]:
-    return [inner(info, name) for name in cast("Entry", info)] if isinstance(info, dict) else []
+    return [get_object(info, name) for name in cast("Entry", info)] if isinstance(info, dict) else []
 
 
 def _extract_message(message: str) -> str:
     """Return the error message, also from a provider's JSON response."""
-    return text(inner(parse_message(message.encode()), "error"), "message") or message.strip()
+    return get_text(get_object(parse_message(message.encode()), "error"), "message") or message.strip()
 
 
 def _read_reset_time(reason: str, told_at: object) -> Time | None:

@@ -16,16 +16,16 @@ from scout.adapters.transcript import (
     Entry,
     File,
     find_newest,
+    get_object,
+    get_text,
     get_time,
-    inner,
-    items,
     list_folder,
     make_title,
     read_head,
     shorten,
-    text,
+    to_list,
 )
-from scout.ports import Observed, TailLine
+from scout.ports import Observed, TailLine, Transcript
 
 _NAME = "codex"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
@@ -94,6 +94,14 @@ def find_transcript(home: Path, session_id: str) -> Path | None:
     return next(named, None)
 
 
+def locate_transcript(home: Path, session_id: str) -> Transcript | None:
+    """Return where the rollout of a thread lies; stars stand for its day and time."""
+    if not _ID.fullmatch(session_id):
+        return None
+    folder, name = home / "sessions", f"rollout-*-{session_id}.jsonl"
+    return Transcript(file=str(folder / "*" / "*" / "*" / name), folder=str(folder))
+
+
 def _list_rollouts(home: Path) -> Iterator[Path]:
     """Yield all rollouts, the latest day first."""
     folders = [home / "sessions"]
@@ -110,9 +118,9 @@ def _read_thread_id(path: Path) -> str:
 
 def read_entry(entry: Entry) -> Iterator[TailLine]:
     """Yield the lines of one entry to show to a person: text, tools and their results."""
-    if text(entry, "type") != "response_item":
+    if get_text(entry, "type") != "response_item":
         return
-    item = inner(entry, "payload")
+    item = get_object(entry, "payload")
     if said := _read_message(item) or _read_tool(item):
         who, words = said
         yield TailLine(who=who, text=shorten(words), at=get_time(entry, "timestamp"))
@@ -120,8 +128,8 @@ def read_entry(entry: Entry) -> Iterator[TailLine]:
 
 def _read_message(item: Entry) -> tuple[str, str] | None:
     """Read a message. Text that the program adds in the user's name is in angle brackets."""
-    who = text(item, "role")
-    if text(item, "type") != "message" or who not in {"user", "assistant"}:
+    who = get_text(item, "role")
+    if get_text(item, "type") != "message" or who not in {"user", "assistant"}:
         return None
     words = _join_text(item.get("content"))
     own = (
@@ -134,25 +142,29 @@ def _read_message(item: Entry) -> tuple[str, str] | None:
 
 
 def _read_tool(item: Entry) -> tuple[str, str] | None:
-    kind = text(item, "type")
+    kind = get_text(item, "type")
     if kind.endswith("_output"):
         return "tool", _read_output(item.get("output"))
     if kind.endswith("_call"):
-        given = text(item, "arguments") or text(item, "input") or _join_command(inner(item, "action"))
-        return "tool", f"{text(item, 'name') or kind.removesuffix('_call')} {given}".rstrip()
+        given = (
+            get_text(item, "arguments")
+            or get_text(item, "input")
+            or _join_command(get_object(item, "action"))
+        )
+        return "tool", f"{get_text(item, 'name') or kind.removesuffix('_call')} {given}".rstrip()
     return None
 
 
 def _join_command(action: Entry) -> str:
-    return " ".join(map(str, items(action.get("command"))))
+    return " ".join(map(str, to_list(action.get("command"))))
 
 
 def _read_output(output: Any) -> str:
-    return output if isinstance(output, str) else _join_text(output) or text(output, "content")
+    return output if isinstance(output, str) else _join_text(output) or get_text(output, "content")
 
 
 def _join_text(content: Any) -> str:
-    return "\n".join(words for part in items(content) if (words := text(part, "text")))
+    return "\n".join(words for part in to_list(content) if (words := get_text(part, "text")))
 
 
 # -------------------------------------------------------------------------------------- what there is
@@ -169,13 +181,13 @@ def list_observed(home: Path, limit: int = 50) -> list[Observed]:
 
 def _describe_session(file: File, live: LiveCodex | None) -> Observed:
     meta, title = _read_beginning(file.path)
-    parent = text(meta, "parent_thread_id")
+    parent = get_text(meta, "parent_thread_id")
     return Observed(
         harness=_NAME,
         native_id=_read_thread_id(file.path),
         kind="sub-agent" if parent else "session",
-        cwd=text(meta, "cwd") or None,
-        title=title or make_title(text(meta, "agent_nickname")),
+        cwd=get_text(meta, "cwd") or None,
+        title=title or make_title(get_text(meta, "agent_nickname")),
         live=live is not None,
         pid=live.process.pid if live else None,
         parent=parent or None,
@@ -189,8 +201,8 @@ def _read_beginning(path: Path) -> tuple[Entry, str]:
     """Return the metadata and the first prompt of a thread."""
     meta: Entry = {}
     for entry in read_head(path):
-        if text(entry, "type") == "session_meta":
-            meta = meta or inner(entry, "payload")
+        if get_text(entry, "type") == "session_meta":
+            meta = meta or get_object(entry, "payload")
         if words := next((line.text for line in read_entry(entry) if line.who == "user"), ""):
             return meta, make_title(words)
     return meta, ""

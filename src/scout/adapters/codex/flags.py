@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from scout.adapters.codex.commit_access import build_permissions, list_commit_access
 from scout.adapters.codex.files import find_home
 from scout.adapters.harness import MCP_KEY, find_relays
 from scout.model.agent import PermissionProfile
@@ -19,6 +20,7 @@ NOTES = (
     "observe: commands run in Codex's sandbox, which lets them read everything and write nothing.",
     "review: as observe; a command that needs more asks a person.",
     "workspace_write: commands can also write in its folder and in temporary folders; no network.",
+    "workspace_write: a spawned agent can also commit in its work tree.",
     "trusted: no sandbox and no questions.",
     "MCP servers in its config.toml run outside the sandbox; that file says when their tools ask.",
 )
@@ -42,6 +44,7 @@ _KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
 _BUILT_IN = "openai"
 _TOKEN = "SCOUT_TOKEN"
 _SCRIPT = ".js"
+_STARTUP = 60  # seconds for Scout's MCP server to answer; Codex's own default is too short for a busy machine
 
 
 # Ask a person in every mode; do not copy the environment, with the token, into Codex's folder.
@@ -73,18 +76,24 @@ def build_thread(
 ) -> dict[str, Any]:
     """Return the parameters that open a thread. They are not written to Codex's files."""
     sandbox, approval = map_profile(spec.permission)
+    configuration = _read_configuration(find_home(inherited))
     settings: dict[str, Any] = dict(_FEATURES)
+    if spec.effort:
+        settings["model_reasoning_effort"] = spec.effort
     if spec.door is not None:
-        settings.update(_disable_relays(find_home(inherited)))
+        settings.update(_disable_relays(configuration))
         settings[f"mcp_servers.{MCP_KEY}"] = {
             "url": spec.door.url,
             "bearer_token_env_var": _TOKEN,
             "default_tools_approval_mode": "approve",
             "required": True,
+            "startup_timeout_sec": _STARTUP,
         }
+    permissions = _build_tree_permissions(spec, directory, configuration)
+    settings.update(permissions)
     params = {
         "cwd": str(directory),
-        "sandbox": sandbox,
+        **({} if permissions else {"sandbox": sandbox}),  # Codex takes one or the other
         "approvalPolicy": approval,
         "approvalsReviewer": "user",
         "config": settings,
@@ -93,9 +102,22 @@ def build_thread(
     return {**params, **{name: value for name, value in given.items() if value}}
 
 
-def _disable_relays(home: Path) -> dict[str, Any]:
+def _build_tree_permissions(
+    spec: SessionSpec, directory: Path, configuration: dict[str, Any]
+) -> dict[str, Any]:
+    """Return settings that let a spawned agent commit; none for another profile or another folder."""
+    if spec.repository is None or spec.permission is not PermissionProfile.WORKSPACE_WRITE:
+        return {}
+    access = list_commit_access(spec.repository, directory)
+    if not access:
+        return {}
+    own = _to_table(configuration.get("sandbox_workspace_write"))
+    return {"default_permissions": MCP_KEY, f"permissions.{MCP_KEY}": build_permissions(access, own)}
+
+
+def _disable_relays(configuration: dict[str, Any]) -> dict[str, Any]:
     """Turn off the MCP servers that `scout setup` wrote: they would call Scout for another session."""
-    servers = _as_table(_read_configuration(home).get("mcp_servers"))
+    servers = _to_table(configuration.get("mcp_servers"))
     return {f"mcp_servers.{name}.enabled": False for name in find_relays(servers, "codex")}
 
 
@@ -135,7 +157,7 @@ def is_logged_in(environment: Mapping[str, str]) -> bool:
     chosen = settings.get("model_provider", _BUILT_IN)
     if chosen == _BUILT_IN:
         return False
-    key = _as_table(_as_table(settings.get("model_providers")).get(chosen)).get("env_key")
+    key = _to_table(_to_table(settings.get("model_providers")).get(chosen)).get("env_key")
     return not key or bool(environment.get(str(key)))
 
 
@@ -148,9 +170,9 @@ def _read_configuration(home: Path) -> dict[str, Any]:
 
 def _list_provider_keys(settings: dict[str, Any]) -> list[str]:
     """Return the variables that its configuration names for the keys of model providers."""
-    providers = _as_table(settings.get("model_providers")).values()
-    return [str(key) for one in providers if (key := _as_table(one).get("env_key"))]
+    providers = _to_table(settings.get("model_providers")).values()
+    return [str(key) for one in providers if (key := _to_table(one).get("env_key"))]
 
 
-def _as_table(value: object) -> dict[str, Any]:
+def _to_table(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

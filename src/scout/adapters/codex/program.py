@@ -7,7 +7,7 @@ from typing import Any
 from scout.adapters.codex.flags import UNHEARD
 from scout.adapters.persistent.pipe import Pipe
 from scout.adapters.persistent.rpc import Rpc, build_reply_tag, is_call, parse_message
-from scout.adapters.transcript import Entry, inner, text
+from scout.adapters.transcript import Entry, get_object, get_text
 
 _HELLO, _READY, _THREAD = "hello", "ready", "thread"
 _OPENING = 120.0  # seconds to open a thread and start its MCP servers
@@ -46,25 +46,25 @@ class CodexProgram:
     def thread(self) -> str:
         """The id of the thread that was opened; empty if none was."""
         if not self._opened:
-            self._opened = inner(self._answer(_THREAD), "result")
-        return text(inner(self._opened, "thread"), "id")
+            self._opened = get_object(self._answer(_THREAD), "result")
+        return get_text(get_object(self._opened, "thread"), "id")
 
     @property
     def model(self) -> str | None:
-        return text(self._opened, "model") or None
+        return get_text(self._opened, "model") or None
 
     # -- its turns -------------------------------------------------------------------------------
 
     def turn_id(self, delivery_id: str) -> str:
         """Return Codex's id of this turn; empty until it is known."""
-        return text(inner(inner(self._answer(delivery_id), "result"), "turn"), "id")
+        return get_text(get_object(get_object(self._answer(delivery_id), "result"), "turn"), "id")
 
     def is_over(self, delivery_id: str) -> bool:
         """Whether the program has reported the end of this turn."""
         turn, begun = self.turn_id(delivery_id), self.pipe.find_position(delivery_id)
         lines = (line.text for line in self.pipe.read_lines(begun or 0))
         ends = (parse_message(line) for line in lines if b'"turn/completed"' in line)
-        return any(text(inner(inner(end, "params"), "turn"), "id") == turn for end in ends)
+        return any(get_text(get_object(get_object(end, "params"), "turn"), "id") == turn for end in ends)
 
     def has_answered(self, delivery_id: str) -> bool:
         """Whether the program has answered the prompt of this delivery."""
@@ -72,8 +72,8 @@ class CodexProgram:
 
     async def interrupt(self, delivery_id: str) -> None:
         """Interrupt this turn and wait until it has ended."""
-        turn = inner(await self.rpc.call(delivery_id, "turn/start", None), "turn")
-        params = {"threadId": self.thread, "turnId": text(turn, "id")}
+        turn = get_object(await self.rpc.call(delivery_id, "turn/start", None), "turn")
+        params = {"threadId": self.thread, "turnId": get_text(turn, "id")}
         await self.rpc.send(f"interrupt:{delivery_id}", "turn/interrupt", params)
         async for _ in self.pipe.follow_lines(self.pipe.find_position(delivery_id) or 0):
             if self.is_over(delivery_id):

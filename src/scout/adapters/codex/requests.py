@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.model.permission import build_request
 from scout.ports import Asked, HumanAnswer, NeedsHuman
 
@@ -24,7 +24,7 @@ def build_request_name(program: str, ident: object) -> str:
 
 def read_request(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
     """Return the question of a request; None if no person can answer it. `changes`: the files it is about."""
-    method, params = text(message, "method"), inner(message, "params")
+    method, params = get_text(message, "method"), get_object(message, "params")
     ask = _ASKING.get(method)
     needed = ask(build_request_name(program, message.get("id")), params) if ask else None
     if needed is None or method != _FILES or not changes:
@@ -34,16 +34,19 @@ def read_request(program: str, message: Entry, changes: str = "") -> NeedsHuman 
 
 def answer_request(message: Entry, answer: HumanAnswer) -> Any:
     """Return the result for a request."""
-    return _REPLYING[text(message, "method")](inner(message, "params"), answer)
+    return _REPLYING[get_text(message, "method")](get_object(message, "params"), answer)
 
 
 # -- asking --------------------------------------------------------------------------------------------
 
 
 def _read_command(request: str, params: Entry) -> NeedsHuman:
-    command, host = text(params, "command"), text(inner(params, "networkApprovalContext"), "host")
+    command, host = (
+        get_text(params, "command"),
+        get_text(get_object(params, "networkApprovalContext"), "host"),
+    )
     question = f"May it reach {host}?" if host else "May it run this command outside its sandbox?"
-    if text(params, "kind") == "writeStdin":
+    if get_text(params, "kind") == "writeStdin":
         question = "May it write to this command?"
     words, tool = _add_reason(question, params), f"network {host}" if host else "shell"
     return _build_permission(request, words, tool, {"command": command} if command else "")
@@ -54,7 +57,7 @@ def _build_permission(request: str, words: str, tool: str, given: object) -> Nee
 
 
 def _read_files(request: str, params: Entry) -> NeedsHuman:
-    root = text(params, "grantRoot")
+    root = get_text(params, "grantRoot")
     question = f"May it write below {root} from now on?" if root else "May it change these files?"
     return _build_permission(
         request, _add_reason(question, params), "apply_patch", {"path": root} if root else ""
@@ -68,38 +71,38 @@ def _read_permissions(request: str, params: Entry) -> NeedsHuman:
 
 def _read_elicitation(request: str, params: Entry) -> NeedsHuman | None:
     """Return a tool approval or a question of an MCP server; None for a form with several fields."""
-    fields = inner(inner(params, "requestedSchema"), "properties")
-    message = text(params, "message") or f"{text(params, 'serverName')} asks"
+    fields = get_object(get_object(params, "requestedSchema"), "properties")
+    message = get_text(params, "message") or f"{get_text(params, 'serverName')} asks"
     if len(fields) > 1:
         return None
     if fields:
         (field,) = fields.values()
-        options = tuple(str(one) for one in items(field.get("enum")))
+        options = tuple(str(one) for one in to_list(field.get("enum")))
         return NeedsHuman(request=request, question=message, kind=Asked.QUESTION, options=options)
-    given = text(params, "url") or inner(params, "_meta").get("tool_params")
-    return _build_permission(request, message, text(params, "serverName"), given)
+    given = get_text(params, "url") or get_object(params, "_meta").get("tool_params")
+    return _build_permission(request, message, get_text(params, "serverName"), given)
 
 
 def _read_questions(request: str, params: Entry) -> NeedsHuman | None:
     """Return one question for all; several are answered with one line each."""
-    questions = items(params.get("questions"))
+    questions = to_list(params.get("questions"))
     if not questions:
         return None
-    words = [text(one, "question") or text(one, "header") for one in questions]
+    words = [get_text(one, "question") or get_text(one, "header") for one in questions]
     if len(words) > 1:
         words = [f"{number}. {one}" for number, one in enumerate(words, 1)]
-    options = items(questions[0].get("options")) if len(questions) == 1 else []
+    options = to_list(questions[0].get("options")) if len(questions) == 1 else []
     return NeedsHuman(
         request=request,
         question="\n".join(words),
         kind=Asked.QUESTION,
         detail="" if len(words) == 1 else "one line for each answer",
-        options=tuple(text(one, "label") for one in options),
+        options=tuple(get_text(one, "label") for one in options),
     )
 
 
 def _add_reason(question: str, params: Entry) -> str:
-    reason = text(params, "reason").strip()
+    reason = get_text(params, "reason").strip()
     return f"{question} {reason}" if reason else question
 
 
@@ -120,7 +123,7 @@ def _build_decision(_: Entry, answer: HumanAnswer) -> Any:
 
 
 def _list_granted(params: Entry) -> Entry:
-    wanted = inner(params, "permissions")
+    wanted = get_object(params, "permissions")
     return {name: value for name, value in wanted.items() if value is not None}
 
 
@@ -129,7 +132,7 @@ def _build_grant(params: Entry, answer: HumanAnswer) -> Any:
 
 
 def _fill_form(params: Entry, answer: HumanAnswer) -> Any:
-    fields = inner(inner(params, "requestedSchema"), "properties")
+    fields = get_object(get_object(params, "requestedSchema"), "properties")
     if not answer.allow:
         return {"action": "decline", "content": None}
     return {"action": "accept", "content": dict.fromkeys(fields, answer.text) or None}
@@ -137,7 +140,7 @@ def _fill_form(params: Entry, answer: HumanAnswer) -> Any:
 
 def _map_answers(params: Entry, answer: HumanAnswer) -> Any:
     """Map the lines of an answer to the questions; the last question gets the rest."""
-    names = [text(one, "id") for one in items(params.get("questions"))]
+    names = [get_text(one, "id") for one in to_list(params.get("questions"))]
     lines = answer.text.split("\n", len(names) - 1) if answer.allow and answer.text else []
     given = dict(zip(names, lines, strict=False))
     return {"answers": {name: {"answers": [given[name]] if name in given else []} for name in names}}

@@ -10,7 +10,7 @@ from scout.adapters.codex.program import CodexProgram
 from scout.adapters.harness import INTERRUPTED
 from scout.adapters.persistent.harness import accept, describe_end
 from scout.adapters.persistent.rpc import is_call, parse_message
-from scout.adapters.transcript import Entry, inner, text
+from scout.adapters.transcript import Entry, get_object, get_text
 from scout.model.problems.session import Layer
 from scout.ports import Completed, Failed, HarnessEvent, Identified, Limited
 
@@ -95,7 +95,7 @@ def read_end(rollout: Path, delivery_id: str) -> TurnEnd | None:
     """Return the end of the turn that this delivery began; None if the file does not have it yet."""
     events = _read_events(rollout)
     turn = _find_turn(events, delivery_id)
-    of_turn = (event for event in events if turn and text(event, "turn_id") == turn)
+    of_turn = (event for event in events if turn and get_text(event, "turn_id") == turn)
     return next((end for event in of_turn if (end := _read_event(event)) is not None), None)
 
 
@@ -108,23 +108,23 @@ def _read_events(rollout: Path) -> list[Entry]:
     except OSError:
         return []
     entries = map(parse_message, lines)
-    return [inner(one, "payload") for one in entries if text(one, "type") == "event_msg"]
+    return [get_object(one, "payload") for one in entries if get_text(one, "type") == "event_msg"]
 
 
 def _find_turn(events: list[Entry], delivery_id: str) -> str:
-    named = (event for event in events if text(inner(event, "item"), "client_id") == delivery_id)
-    return next((text(event, "turn_id") for event in named), "")
+    named = (event for event in events if get_text(get_object(event, "item"), "client_id") == delivery_id)
+    return next((get_text(event, "turn_id") for event in named), "")
 
 
 def _read_event(event: Entry) -> TurnEnd | None:
-    kind = text(event, "type")
+    kind = get_text(event, "type")
     if kind == "turn_aborted":
         return _INTERRUPTED
     if kind != "task_complete":
         return None
-    if error := inner(event, "error"):
+    if error := get_object(event, "error"):
         return read_failure(_convert_error(error), [], None)
-    return Completed(text=text(event, "last_agent_message"))
+    return Completed(text=get_text(event, "last_agent_message"))
 
 
 def _convert_error(error: Entry) -> Entry:

@@ -152,7 +152,9 @@ class PersistentHarness(BasicHarness, ABC):
         return next((one for one in pipes if one.find_position(delivery_id) is not None), None)
 
     def _choose_directory(self, spec: SessionSpec) -> Path:
-        return choose_directory(spec, self._get_folder(spec.session_id) / "work")
+        folder = self._get_folder(spec.session_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return choose_directory(spec, folder / "work")
 
     async def _start_program(self, pipe: Pipe, launch: Launch) -> None:
         try:

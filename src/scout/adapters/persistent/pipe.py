@@ -87,6 +87,7 @@ class Pipe:
         kept = keeper.build_command(
             self.run.folder, launch.command, grace=limits.deserted, memory=limits.memory
         )
+        self.run.prepare()
         self.run.begin(launch._replace(command=kept, prompt=""))
         return await self.run.wait_for_process(_BEGIN_WAIT) is not None
 

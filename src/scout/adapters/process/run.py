@@ -96,9 +96,8 @@ class Run:
         self.folder.mkdir(mode=0o700, exist_ok=True)
 
     def begin(self, launch: Launch) -> None:
-        """Start the program, unless it was started before. OSError or ValueError if it cannot be started."""
+        """Start the program in the prepared folder. OSError or ValueError if it cannot be started."""
         reap()
-        self.prepare()
         for file in (self.stdout, self.stderr):
             file.touch(mode=0o600)
         self._write("prompt", launch.prompt)

@@ -48,6 +48,11 @@ class RunFolders:
         said = [line.rstrip()[:_WIDTH] for line in text.split("\n")]
         return tuple([line for line in said if line.strip()][-lines:])
 
+    def list_kept(self) -> tuple[str, ...]:
+        runs = [one.parent for one in self._sessions.glob("*/*/pid")]
+        numbered = (run for run in runs if run.name.isdecimal())  # panes and single turns have other names
+        return tuple(sorted({run.parent.name for run in numbered if Run(run).state() is RunState.RUNNING}))
+
     def list_stored(self) -> tuple[StoredFolder, ...]:
         found = {
             run: self._describe_run(run) for run in self._sessions.glob("*/*") if (run / "pid").is_file()

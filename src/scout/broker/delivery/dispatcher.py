@@ -14,17 +14,17 @@ from typing import Any, NamedTuple, Protocol
 from scout.base.refusal import Refused
 from scout.broker.delivery import preparation, recovery, turn_record
 from scout.broker.delivery.human_answers import is_decided
-from scout.broker.delivery.live_delivery import LiveSessions, next_attempt_at
+from scout.broker.delivery.live_delivery import LiveSessions, compute_next_attempt
 from scout.broker.delivery.pause import NOW
 from scout.broker.delivery.runner import TurnRunner, build_failure
 from scout.broker.delivery.session_records import PreparedTurn
-from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
+from scout.broker.delivery.turn_slots import TurnSlots, build_queued_turn, open_asks
 from scout.broker.effects import held_flights
 from scout.broker.routing.attention_items import has_item
 from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_ahead_of_clock
 from scout.model.events.asks import (
     DeliveryFailed,
@@ -47,7 +47,6 @@ from scout.model.events.presence import (
 from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.problems.session import Layer
 from scout.policy.queue import describe_place_behind_target
-from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
 _Job = tuple[str, Callable[[str], Awaitable[None]]]
@@ -71,8 +70,8 @@ class Dispatcher:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
+        read: ReadLedger,
     ) -> None:
         self._services = services
         self._write = write
@@ -151,7 +150,7 @@ class Dispatcher:
         if delivery.wake:
             at = delivery.next_attempt_at
         else:
-            at = next_attempt_at(delivery, self._services.rules.back_off)
+            at = compute_next_attempt(delivery, self._services.rules.back_off)
         now = self._services.clock.now()
         if at <= now or is_ahead_of_clock(delivery, now):
             self._enqueue_delivery(delivery)
@@ -250,7 +249,7 @@ class Dispatcher:
             self.slots.take(ident)
         else:
             since = self._services.clock.monotonic()
-            queued = await self._read(lambda ledger: queued_turn(ledger, ident, since))
+            queued = await self._read(lambda ledger: build_queued_turn(ledger, ident, since))
             if not await self.slots.wait(queued):
                 return
         await self._run_in_slot(ident, preparation.prepare)
@@ -308,14 +307,14 @@ class Dispatcher:
 
         Each goes into the lane of its agent, so that a running turn comes before waiting ones.
         """
-        uncertain: list[Delivery] = await self._read(recovery.uncertain_deliveries)
-        under_way: list[Delivery] = await self._read(recovery.running_deliveries)
+        uncertain: list[Delivery] = await self._read(recovery.list_uncertain_deliveries)
+        under_way: list[Delivery] = await self._read(recovery.list_running_deliveries)
         await self._write(lambda tx: recovery.free_idle_endpoints(tx, [*uncertain, *under_way]))
         for delivery in uncertain:
             self.enqueue(delivery.target, delivery.id, self._settle_leased)
         for delivery in under_way:
             self.enqueue(delivery.target, delivery.id, self._reattach)
-        for delivery in await self._read(recovery.pending_deliveries):
+        for delivery in await self._read(recovery.list_pending_deliveries):
             self._schedule(delivery)
         for agent_id in await self._live.load_agents():
             self._enqueue_live(agent_id)
@@ -323,7 +322,7 @@ class Dispatcher:
     async def _inspect(self, ident: str) -> InspectResult:
         """Ask the harness whether its program has a delivery; UNKNOWN if it cannot tell."""
         harness_name, session_id, run = await self._read(
-            lambda ledger: recovery.session_of_delivery(ledger, ident)
+            lambda ledger: recovery.find_session_of_delivery(ledger, ident)
         )
         harness = self._services.harnesses.get(harness_name or "")
         if harness is None or session_id is None:

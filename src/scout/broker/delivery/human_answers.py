@@ -1,4 +1,4 @@
-"""Requests of a program to a person during a turn, and the way of the answer back to the program."""
+"""Requests of a program to a person during a turn, and how the answer gets back to the program."""
 
 from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.routing import attention_items
@@ -47,7 +47,7 @@ def _open_item(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman, flight
         source=spec.session_id,
         options=need.options,
         agent_id=spec.agent_id,
-        title=format_request_title(wish) if wish else attention_items.title_of(need.question),
+        title=format_request_title(wish) if wish else attention_items.shorten_title(need.question),
         body=wish.words if wish else "\n".join(filter(None, (need.question, need.detail))),
         risk=assess_risk(wish) if wish else Risk.LOW,
         permission=wish,

@@ -5,15 +5,14 @@ A handed-over delivery is leased to the session. Only the session's own report t
 """
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scout.base.time import Time
 from scout.broker.effects import flight_state
 from scout.broker.operations import hooks, inbox
 from scout.broker.routing.routes import can_wake_live
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.agent import Agent
 from scout.model.delivery import Backoff, Delivery, DeliveryState, back_off, is_ahead_of_clock, is_due
 from scout.model.endpoint import Endpoint, EndpointState, Transport
@@ -41,7 +40,7 @@ class _Handover(NamedTuple):
     delivery_ids: tuple[str, ...]
 
 
-def next_attempt_at(delivery: Delivery, rule: Backoff) -> Time:
+def compute_next_attempt(delivery: Delivery, rule: Backoff) -> Time:
     """Return when to try to wake the session: at once, then after growing pauses."""
     pause = back_off(delivery.attempts, rule) if delivery.attempts else 0
     return max(delivery.updated_at.plus(pause), delivery.next_attempt_at)
@@ -53,8 +52,8 @@ class LiveSessions:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
+        read: ReadLedger,
     ) -> None:
         self._services = services
         self._write = write
@@ -125,7 +124,7 @@ def _lease_handover(tx: Transaction, agent_id: str) -> _Handover | None:
     _note_exhausted(tx, waiting)
     due = [one for one in waiting if is_due(one, tx.now) and not one.wake and one.attempts < _MAX_ATTEMPTS]
     for delivery in due:
-        is_time = next_attempt_at(delivery, tx.rules.back_off) <= tx.now
+        is_time = compute_next_attempt(delivery, tx.rules.back_off) <= tx.now
         wakes = (is_time or is_ahead_of_clock(delivery, tx.now)) and _is_wake_due(tx, delivery)
         session = _find_idle_session(tx, delivery) if wakes else None
         if session is not None and not any(_is_held_by(one, session) for one in waiting):

@@ -18,7 +18,7 @@ _MANY = 10_000
 
 def pause(tx: Transaction, request: PauseScout) -> PauseView:
     """Start nothing from now on; with `now`, interrupt running turns too."""
-    node = _this_node(tx)
+    node = _require_local_node(tx)
     paused = pause_node(node, tx.sender, tx.now, reason=request.reason)
     if paused is not node or request.now:
         move = NOW if request.now else "pause"
@@ -28,7 +28,7 @@ def pause(tx: Transaction, request: PauseScout) -> PauseView:
 
 def resume(tx: Transaction, request: ResumeScout) -> PauseView:
     """End the pause. Resuming twice changes nothing."""
-    node = _this_node(tx)
+    node = _require_local_node(tx)
     resumed = resume_node(node, tx.now)
     if resumed is not node:
         tx.record(NodeResumed, resumed, move="resume")
@@ -43,7 +43,7 @@ def check_not_paused(tx: Transaction) -> None:
         raise Refused(Paused(since=paused.since, reason=paused.reason, remedies=(remedy,)))
 
 
-def _this_node(tx: Transaction) -> Node:
+def _require_local_node(tx: Transaction) -> Node:
     tx.permit(Deed.ADMINISTER, Subject(name=tx.services.node))
     node = tx.ledger.one(Node, "local_node")
     assert node is not None  # made at the first start
@@ -56,7 +56,7 @@ def _interrupt_all(tx: Transaction) -> tuple[str, ...]:
     for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
         if endpoint.state is not EndpointState.WORKING:
             continue
-        delivery = recovery.delivery_of_endpoint(tx.ledger, endpoint)
+        delivery = recovery.find_delivery_of_endpoint(tx.ledger, endpoint)
         flight = tx.get(Flight, delivery.flight_id) if delivery is not None else None
         if flight is not None and flight.state not in FLIGHT.terminal:
             reason = "interrupted: Scout was paused"
@@ -70,6 +70,6 @@ def _show(tx: Transaction, node: Node, interrupted: tuple[str, ...] = ()) -> Pau
     return PauseView(
         paused=node.paused,
         running=sum(one.state is EndpointState.WORKING for one in held) - len(interrupted),
-        waiting=len(recovery.pending_deliveries(tx.ledger)),
+        waiting=len(recovery.list_pending_deliveries(tx.ledger)),
         interrupted=interrupted,
     )

@@ -40,7 +40,7 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
         return None
     ask = _get_ask(tx, delivery)
     leased = lease(delivery, turn_record.HOLDER, tx.now, seconds=tx.rules.periods.lease)
-    wish = routes.demand_of(tx, ask) if ask else Demand(session_id=delivery.session_id)
+    wish = routes.build_demand(tx, ask) if ask else Demand(session_id=delivery.session_id)
     policy = ask.session_policy if ask else SessionPolicy.REUSE
     isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
     forked = wish.session_id if policy is SessionPolicy.FORK else None
@@ -91,7 +91,7 @@ def open_session(tx: Transaction, agent: Agent, wish: Demand = Demand()) -> Sess
     endpoint, fresh = found
     if not fresh:
         return None
-    return session_records.opening_of(tx, agent, endpoint)
+    return session_records.build_opening(tx, agent, endpoint)
 
 
 def _find_carrier(
@@ -106,7 +106,7 @@ def _find_carrier(
     `forked`: the session that a new one copies.
     """
     try:
-        route = routes.route_of(
+        route = routes.choose_route(
             tx, agent, _choose_endpoint(tx, agent, wish), harness=wish.harness, strict=True
         )
     except Refused as refusal:
@@ -127,7 +127,7 @@ def _find_carrier(
         tx,
         agent,
         route.harness,
-        model=wish.model or agent.config.model,
+        model=wish.model,
         isolated_for=isolated_for,
         more={"forked_from": forked},
     )
@@ -136,16 +136,16 @@ def _find_carrier(
 
 def _choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice | None:
     """Return the choice that the ask's demands lead to; an inbox cannot carry a turn."""
-    choice = routes.choice_for(tx, agent, wish)
+    choice = routes.choose_endpoint(tx, agent, wish)
     pulls = choice.endpoint is not None and choice.endpoint.transport is Transport.PULL
-    if pulls or _is_outdated(choice, agent, wish):
+    if pulls or _is_outdated(choice, routes.find_set_harness(tx, agent), wish):
         return Choice(action=ChoiceAction.START, rule="carried by a program")
     return choice
 
 
-def _is_outdated(choice: Choice, agent: Agent, wish: Demand) -> bool:
-    """Whether the choice only has a session in another harness than the agent's present one."""
-    if agent.config.harness in (None, choice.harness) or wish.harness or wish.session_id:
+def _is_outdated(choice: Choice, harness: str | None, wish: Demand) -> bool:
+    """Whether the choice only has a session in another harness than the one that is set now."""
+    if harness in (None, choice.harness) or wish.harness or wish.session_id:
         return False
     return choice.endpoint is None or choice.endpoint.state in BROKEN
 
@@ -196,7 +196,7 @@ def _build_turn(
 ) -> PreparedTurn:
     return PreparedTurn(
         harness=endpoint.harness or "",
-        spec=replace(session_records.spec_of(tx, agent, endpoint), instructions=told.contract),
+        spec=replace(session_records.build_session_spec(tx, agent, endpoint), instructions=told.contract),
         prompt=told.prompt,
         delivery_id=delivery.id,
         endpoint_id=endpoint.id,

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from scout.broker.delivery import turn_record
 from scout.broker.effects import budget
-from scout.broker.routing import routes
+from scout.broker.routing import children, routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import Delivery
@@ -80,7 +79,7 @@ def build_prompt(
 def is_own_user(tx: Transaction, agent: Agent, sender: str) -> bool:
     """Whether a sender is the agent's own user."""
     person = tx.agent(sender)
-    return person is not None and person.kind is Kind.CONNECTOR and person.owner == agent.owner
+    return person is not None and person.is_person and person.owner == agent.owner
 
 
 def describe_sender(tx: Transaction, agent: Agent, sender: str) -> str:
@@ -95,7 +94,14 @@ def build_mail(tx: Transaction, agent: Agent, message: Message) -> Mail:
         message_id=message.id,
         body=message.body,
         by_user=is_own_user(tx, agent, message.sender),
+        for_user=is_for_user(tx, agent.id, message),
     )
+
+
+def is_for_user(tx: Transaction, agent_id: str, message: Message) -> bool:
+    """Whether an agent gets a message only because it was written to its user."""
+    persons = [one for one in map(tx.agent, message.target_agents) if one is not None and one.is_person]
+    return bool(persons) and agent_id not in message.target_agents
 
 
 def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dict[str, str], str]:
@@ -162,6 +168,7 @@ def _build_session_context(
     tx: Transaction, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
 ) -> PromptContext:
     """Build the part of the context that holds for a whole session."""
+    files = children.find_parent_files(tx, agent)
     return PromptContext(
         address=tx.address(agent.id),
         path=str(agent.path),
@@ -170,10 +177,11 @@ def _build_session_context(
         instructions=agent.config.system_prompt,
         session=session_id,
         project=agent.project_root,
-        directory=routes.folder_of(agent),
+        directory=routes.get_folder(agent),
         branch=agent.birth_branch,
         permission=permission,
         tools=_COMMAND_TOOLS if is_shell(harness) else ROLE_TOOLS[agent.tool_role],
+        parent=files.context if files is not None else None,
     )
 
 

@@ -18,17 +18,17 @@ _LATER = (1 << 62) - 1
 _SOME = 200
 
 
-def uncertain_deliveries(ledger: Ledger) -> list[Delivery]:
+def list_uncertain_deliveries(ledger: Ledger) -> list[Delivery]:
     """Return the deliveries that were leased to the dispatcher when the broker died."""
     leased = ledger.many(Delivery, "deliveries_leased", after=-1, limit=_LATER)
     return [one for one in leased if one.leased_by == HOLDER]
 
 
-def running_deliveries(ledger: Ledger) -> list[Delivery]:
+def list_running_deliveries(ledger: Ledger) -> list[Delivery]:
     """Return the deliveries that programs took and did not finish."""
-    leased = {one.endpoint_id for one in uncertain_deliveries(ledger)}
-    working = [one for one in _busy(ledger) if one.state is EndpointState.WORKING]
-    found = [delivery_of_endpoint(ledger, one) for one in working if one.id not in leased]
+    leased = {one.endpoint_id for one in list_uncertain_deliveries(ledger)}
+    working = [one for one in _list_busy_endpoints(ledger) if one.state is EndpointState.WORKING]
+    found = [find_delivery_of_endpoint(ledger, one) for one in working if one.id not in leased]
     for flight in ledger.many(Flight, "flights_due", now=_LATER, limit=_LATER):
         if flight.started_at is not None and not flight.is_asking:  # a waiting flight needs no running turn
             deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
@@ -36,12 +36,12 @@ def running_deliveries(ledger: Ledger) -> list[Delivery]:
     return list({one.id: one for one in found if one is not None}.values())
 
 
-def _busy(ledger: Ledger) -> list[Endpoint]:
+def _list_busy_endpoints(ledger: Ledger) -> list[Endpoint]:
     held = ledger.many(Endpoint, "endpoints_held", limit=_LATER)
     return [one for one in held if one.state is not EndpointState.IDLE]
 
 
-def delivery_of_endpoint(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
+def find_delivery_of_endpoint(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
     """Return the delivery an endpoint works on: the one with an active token, else the last changed."""
     for token in ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_SOME):
         if token.label.startswith("dlv_"):
@@ -59,17 +59,17 @@ def delivery_of_endpoint(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
 def free_idle_endpoints(tx: Transaction, known: Sequence[Delivery]) -> None:
     """Free the endpoints that are marked as working or waking but have no running turn."""
     busy = {one.endpoint_id for one in known}
-    for endpoint in _busy(tx.ledger):
+    for endpoint in _list_busy_endpoints(tx.ledger):
         if endpoint.id not in busy:
             turn_record.free_endpoint(tx, endpoint.id, "the broker was restarted")
 
 
-def pending_deliveries(ledger: Ledger) -> list[Delivery]:
+def list_pending_deliveries(ledger: Ledger) -> list[Delivery]:
     """Return the deliveries that wait for a program, the soonest first."""
     return ledger.many(Delivery, "deliveries_due", now=_LATER, limit=_LATER)
 
 
-def session_of_delivery(ledger: Ledger, ident: str) -> tuple[str | None, str | None, str]:
+def find_session_of_delivery(ledger: Ledger, ident: str) -> tuple[str | None, str | None, str]:
     """Return the harness and session that a delivery went to, and the run id they know it by."""
     delivery = ledger.get(Delivery, ident)
     endpoint = ledger.get(Endpoint, delivery.endpoint_id) if delivery else None

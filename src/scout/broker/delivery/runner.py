@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,9 +16,9 @@ from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
 from scout.broker.effects.exit_check import NO_FILES, find_uncommitted
-from scout.broker.transaction.call import until_stored
+from scout.broker.transaction.call import retry_until_stored
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.attention import Attention
@@ -46,7 +46,6 @@ from scout.ports import (
     TurnProgress,
     TurnUsage,
 )
-from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
@@ -68,9 +67,9 @@ class TurnRunner:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
         schedule: Callable[[Delivery], None],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        read: ReadLedger,
     ) -> None:
         self._services = services
         self._write = write
@@ -163,7 +162,7 @@ class TurnRunner:
 
     async def _follow(self, prepared: PreparedTurn, harness: Harness) -> None:
         events = _catch_fault(harness.deliver(prepared.spec, prepared.prompt))
-        async with aclosing(_with_next(events)) as pairs:
+        async with aclosing(_pair_with_next(events)) as pairs:
             if not await self._store_events(prepared, pairs):
                 lost = Failed(layer=Layer.ADAPTER, reason="the harness stopped responding during the turn")
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, lost))
@@ -205,7 +204,8 @@ class TurnRunner:
         files = NO_FILES
         if isinstance(end, Completed):
             end = await self._keep_text(end)
-            files = await find_uncommitted(self._services, prepared.spec.cwd)
+            if not self._services.harnesses[prepared.harness].capabilities.plain_body:
+                files = await find_uncommitted(self._services, prepared.spec.cwd)
         await self._write(lambda tx: turn_record.record_end(tx, prepared, end, spent, files))
 
     async def _keep_text(self, done: Completed) -> Completed:
@@ -217,7 +217,7 @@ class TurnRunner:
         if find_secrets(text):
             text = await self._write(lambda tx: flight_state.hide_tokens(tx, text))
         limit = services.rules.limits.attachment
-        short, attachments = await until_stored(
+        short, attachments = await retry_until_stored(
             lambda: asyncio.to_thread(_attach_long_text, services.blobs, text, limit), services.rules.back_off
         )
         return replace(done, text=short, attachments=(*done.attachments, *attachments))
@@ -317,7 +317,7 @@ class TurnRunner:
         try:
             took = not prepared.done and await harness.steer(prepared.spec.session_id, given.text)
         finally:
-            await self._write(lambda tx: settle_steering(tx, delivery.id, was_taken=took))
+            await self._write(lambda tx: settle_steering(tx, delivery.id, prepared, was_taken=took))
 
     def _run_in_background(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
         async def done() -> None:
@@ -367,7 +367,7 @@ async def _catch_fault(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[Har
         yield build_failure(error)
 
 
-async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pair]:
+async def _pair_with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pair]:
     """Yield each event with the next one if that is there at once; never wait for it.
 
     A commit costs a sync, and many short turns are accepted and completed in the same moment. Seeing both
@@ -456,12 +456,16 @@ def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steer
     return Steered(delivery.id, build_mail_text([build_mail(tx, agent, message)], prepared.harness))
 
 
-def settle_steering(tx: Transaction, ident: str, *, was_taken: bool) -> None:
-    """Record that the program took the delivery, or return it to the queue."""
+def settle_steering(tx: Transaction, ident: str, prepared: PreparedTurn, *, was_taken: bool) -> None:
+    """Record that the program took the delivery, or return it to the queue.
+
+    If the turn ended meanwhile, its result does not follow from the delivery, so a flight that resumes with
+    it needs another turn.
+    """
     delivery = tx.need(Delivery, "delivery", ident)
     if delivery.state is not DeliveryState.LEASED:
         return
-    if was_taken:
+    if was_taken and not (prepared.done and delivery.flight_id is not None):
         flight_state.record_delivery(tx, delivery, ack(delivery, HOLDER, tx.now), DeliveryMove.ACK)
         return
     back = nack(delivery, HOLDER, tx.now, problem="the turn had ended", retry_after=0, rule=tx.rules.back_off)

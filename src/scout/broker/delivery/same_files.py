@@ -1,4 +1,4 @@
-"""Flights that changed the same file in one work tree at the same time: each agent is told about the other.
+"""Flights that changed the same file in one work tree at the same time: each agent learns of the other.
 
 The snapshots before and after a flight say which files changed. They do not say which program changed a file,
 so a file that changed while two flights ran counts for both, unless a program says before each edit which
@@ -7,14 +7,13 @@ file it is about to change: then a change that one of two such programs announce
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from scout.base.ids import derive_id
 from scout.base.time import Time
 from scout.broker.routing import posts
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.conversation import Message, MessageKind
 from scout.model.events.envelope import Metadata
 from scout.model.flight import Flight
@@ -35,8 +34,8 @@ class SameFiles:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
+        read: ReadLedger,
     ) -> None:
         self._services = services
         self._write = write
@@ -109,11 +108,11 @@ def tell_both(tx: Transaction, one: Flight, other: Flight, files: tuple[str, ...
 
 def _is_announced(tx: Transaction, path: str, one: Flight, other: Flight) -> bool:
     """Whether both programs announce their edits, and only one of them announced this file."""
-    known = [_announced_by(tx, flight) for flight in (one, other)]
+    known = [_list_announced_files(tx, flight) for flight in (one, other)]
     return None not in known and sum(path in (files or ()) for files in known) == 1
 
 
-def _announced_by(tx: Transaction, flight: Flight) -> set[str] | None:
+def _list_announced_files(tx: Transaction, flight: Flight) -> set[str] | None:
     """Return the files that a flight's session announced; None for a program that announces nothing."""
     session = tx.get(Session, flight.session_id)
     harness = tx.services.harnesses.get(session.harness) if session else None
@@ -126,7 +125,7 @@ def _tell(tx: Transaction, to: Flight, about: Flight, files: tuple[str, ...], ro
     ident = derive_id("msg", "same files", to.id, about.id)
     if tx.get(Message, ident) is not None:
         return
-    conversation = posts.direct_conversation(tx, tx.services.system_agent, to.target)
+    conversation = posts.ensure_direct_conversation(tx, tx.services.system_agent, to.target)
     message = posts.post(
         tx,
         conversation.id,

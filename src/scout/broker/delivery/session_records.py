@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from scout.broker.routing import routes
+from scout.broker.routing import children, routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, PermissionProfile, WakePolicy
 from scout.model.endpoint import (
@@ -56,8 +56,12 @@ def create_session(
     isolated_for: str | None = None,
     more: Mapping[str, Any] = _NOTHING,
 ) -> Endpoint:
-    """Create a session that has no program yet; `more`: further fields of its record."""
-    facts: dict[str, Any] = {"cwd": routes.folder_of(agent), **more}
+    """Create a session that has no program yet. `model`: the one that was asked for, else the agent's.
+
+    `more`: further fields of its record.
+    """
+    runtime = routes.choose_agent_runtime(tx, agent, harness)
+    facts: dict[str, Any] = {"cwd": routes.get_folder(agent), **more}
     session = Session(
         id=tx.mint("ses"),
         created_at=tx.now,
@@ -65,7 +69,8 @@ def create_session(
         agent_id=agent.id,
         node=tx.services.node,
         harness=harness,
-        model_requested=model,
+        model_requested=model or runtime.model,
+        effort=runtime.effort,
         permission_profile=permission or get_permission_profile(agent),
         isolated_for=isolated_for,
         created_by=tx.sender,
@@ -106,22 +111,29 @@ def resume_session_record(tx: Transaction, endpoint: Endpoint) -> Endpoint:
     return routes.record_endpoint_move(tx, found, EndpointMove.WAKE)
 
 
-def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
+def build_session_spec(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
     """Describe a session to the harness, with its native ids or those of the session it copies."""
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     session = tx.get(Session, endpoint.session_id) if can.starts_programs else None
     keeps = get_wake_policy(agent, endpoint) is WakePolicy.KEEP_WARM
+    runtime = routes.choose_agent_runtime(tx, agent, endpoint.harness or "")
+    files = children.find_parent_files(tx, agent)
+    cwd = (session.cwd if session else None) or routes.get_folder(agent)
+    spawned = agent.parent_id is not None and agent.birth_branch is not None
     return SessionSpec(
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
         address=tx.address(agent.id),
-        cwd=(session.cwd if session else None) or routes.folder_of(agent),
-        model=endpoint.model or agent.config.model,
+        cwd=cwd,
+        repository=agent.project_root if spawned and cwd == agent.working_dir else None,
+        model=endpoint.model or runtime.model,
+        effort=session.effort if session else runtime.effort,
         permission=get_permission_profile(agent, endpoint),
         command=agent.config.command,
         native_ids=session.native_ids if session else {},
         fork_of=_get_fork_source(tx, session) if session else None,
         idle=None if keeps else tx.rules.periods.session_idle,
+        readable=files.folders if files is not None else (),
     )
 
 
@@ -132,11 +144,11 @@ def _get_fork_source(tx: Transaction, session: Session) -> str | None:
     return get_native_id(tx.need(Session, "session", session.forked_from))
 
 
-def opening_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
+def build_opening(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
     """Return a session about to be started."""
     return SessionOpening(
         harness=endpoint.harness or "",
-        spec=spec_of(tx, agent, endpoint),
+        spec=build_session_spec(tx, agent, endpoint),
         endpoint_id=endpoint.id,
         fresh=True,
     )

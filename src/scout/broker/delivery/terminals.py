@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import recovery, session_records
 from scout.broker.effects import flight_state, session_end
-from scout.broker.routing.attention_items import settle_held, show_held
+from scout.broker.routing.attention_items import person_for, settle_held, show_held
 from scout.broker.transaction import admission
 from scout.broker.transaction.call import Transactions
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, postpone
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
@@ -55,7 +55,10 @@ class HostProcesses:
 
     def on_session(self, session: Session) -> None:
         """Update the processes of a session that started, moved to another process, or ended."""
-        for known, seen in ((self._terminals, _terminal_of(session)), (self._hosts, _hosts_of(session))):
+        for known, seen in (
+            (self._terminals, _get_terminal_process(session)),
+            (self._hosts, _get_host_processes(session)),
+        ):
             if seen:
                 known[session.id] = seen
             else:
@@ -73,12 +76,12 @@ class HostProcesses:
         return await asyncio.to_thread(_list_gone, runs, dict(known)) if runs is not None and known else []
 
 
-def _terminal_of(session: Session) -> _Seen:
+def _get_terminal_process(session: Session) -> _Seen:
     terminal = session.terminal
     return frozenset({(terminal.pid, terminal.started)}) if terminal is not None else frozenset()
 
 
-def _hosts_of(session: Session) -> _Seen:
+def _get_host_processes(session: Session) -> _Seen:
     """Return the processes that a live enrolled session needs, as reported by its host."""
     if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
         return frozenset()
@@ -97,7 +100,7 @@ def _list_gone(runs: KeptRuns, known: Mapping[str, _Seen]) -> list[tuple[str, _P
 
 def _end_hosted(tx: Transaction, ident: str, process: _Process) -> None:
     session = tx.need(Session, "session", ident)
-    if process in _hosts_of(session):
+    if process in _get_host_processes(session):
         reason = f"its {session.harness} program is gone (pid {process[0]})"
         session_end.end(tx, session, reason, layer=Layer.PROCESS)
 
@@ -109,13 +112,13 @@ def check_handover(tx: Transaction, request: OpenSession) -> tuple[str, SessionS
     """Return the harness and session to hand over, or refuse."""
     session, endpoint = _require_free_session(tx, request)
     agent = tx.need(Agent, "agent", session.agent_id)
-    return session.harness, session_records.spec_of(tx, agent, endpoint)
+    return session.harness, session_records.build_session_spec(tx, agent, endpoint)
 
 
 def _require_free_session(tx: Transaction, request: OpenSession) -> tuple[Session, Endpoint]:
     """Return a live session that Scout holds and that has no turn, or refuse."""
     session = tx.need(Session, "session", request.session_id)
-    tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
+    tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", session.agent_id)))
     ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     held = [one for one in ways if one.held and one.state not in ENDPOINT.terminal]
     if session.state is not SessionState.LIVE or not held:
@@ -153,7 +156,7 @@ def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=session.id)
-        owner = tx.services.operator_agent
+        owner = person_for(tx, session.agent_id)
         held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=_REASON)
         flight_state.record_note(tx, replace(held, next_check_at=check))
         close = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
@@ -172,7 +175,7 @@ def _postpone(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> N
 def close(tx: Transaction, request: CloseSession) -> Session:
     """Give a session back and release what waited for it. Closing twice changes nothing."""
     session = tx.need(Session, "session", request.session_id)
-    tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
+    tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", session.agent_id)))
     return take_back(tx, session.id)
 
 
@@ -182,7 +185,7 @@ def take_back(tx: Transaction, ident: str) -> Session:
     if session.terminal is None:
         return session
     session = tx.record(SessionUpdated, give_back(session, tx.now), move="close")
-    for delivery in recovery.pending_deliveries(tx.ledger):
+    for delivery in recovery.list_pending_deliveries(tx.ledger):
         if delivery.target == session.agent_id and delivery.problem == _REASON:
             _release(tx, delivery)
     settle_held(tx, session.agent_id)

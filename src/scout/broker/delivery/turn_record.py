@@ -158,13 +158,15 @@ def record_end(
     """
     if spent is not None:
         record_usage(tx, prepared, spent)
-    if tx.services.harnesses[prepared.harness].capabilities.permissions:
+    can = tx.services.harnesses[prepared.harness].capabilities
+    if can.permissions:
         human_answers.withdraw_all_requests(tx, prepared)
     match end:
         case Completed():
             _record_completion(tx, prepared, end)
             clear_trouble(tx, prepared.harness)
-            exit_check.tell_after_turn(tx, prepared.spec.session_id, files)
+            if not can.plain_body:  # another turn would run such a program again
+                exit_check.tell_after_turn(tx, prepared.spec.session_id, files)
         case Limited():
             _wait_for_quota(tx, prepared, end)
         case Failed():
@@ -194,13 +196,22 @@ def _record_completion(tx: Transaction, prepared: PreparedTurn, done: Completed)
     flight = tx.get(Flight, prepared.flight_id)
     if flight is None:
         _post_reply(tx, prepared, done)
-    elif flight.is_asking:
+    elif flight.is_asking or _has_answer_coming(tx, flight, prepared):
         _post_note(tx, flight, done)  # it resumes with the answer it waits for
     elif flight.state not in FLIGHT.terminal:
         flight_state.complete_with_answer(tx, flight, done.text, CompletedBy.FINAL_TEXT, done.attachments)
     elif done.text.strip() and flight.output != done.text:
         _post_note(tx, flight, done)
     _release_run(tx, prepared)
+
+
+def _has_answer_coming(tx: Transaction, flight: Flight, prepared: PreparedTurn) -> bool:
+    """Whether an answer to the flight arrived during its turn, too late for the program to take it."""
+    own = (prepared.delivery_id, *prepared.also)
+    others = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+    return flight.state not in FLIGHT.terminal and any(
+        one.state in (DeliveryState.PENDING, DeliveryState.LEASED) for one in others if one.id not in own
+    )
 
 
 def _post_reply(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:

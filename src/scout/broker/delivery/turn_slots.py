@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scout.broker.transaction.services import Services
-from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.attention import Attention, is_blocking
 from scout.model.delivery import Delivery
@@ -175,14 +174,14 @@ class TurnSlots:
                 self.admit()
 
 
-def queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
+def build_queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
     """Return a delivery as an entry of the line."""
     delivery = ledger.get(Delivery, ident)
     sender = ledger.get(Agent, delivery.sender) if delivery is not None else None
     return Queued(
         id=ident,
         since=since,
-        person=sender is not None and sender.kind is Kind.CONNECTOR,
+        person=sender is not None and sender.is_person,
         flight_id=delivery.flight_id if delivery is not None else None,
     )
 

@@ -69,7 +69,7 @@ def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
     check = min(on.until or tx.now, tx.now.plus(_CHECK))
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
-        owner = tx.services.operator_agent
+        owner = attention_items.person_for(tx, agent.id)
         held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=why)
         flight_state.record_note(tx, replace(held, next_check_at=check))
     tx.record(DeliveryNacked, postpone(delivery, check, why, tx.now), move="postpone", reason=why)

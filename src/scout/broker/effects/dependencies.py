@@ -3,7 +3,8 @@
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import notices
 from scout.broker.effects.notices import Noticed
-from scout.broker.transaction.transaction import Transaction, require_reader, subject_of
+from scout.broker.routing import attention_items
+from scout.broker.transaction.transaction import Transaction, build_subject, require_reader
 from scout.model.events.talk import WorkItemUpdated
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, give_next_move, hand_over_work
@@ -29,15 +30,16 @@ def describe_dependency(
         problem = f"a work item waits on {', '.join(_WAITED_FOR)}"
         raise Refused(BadRequest(problem=problem, field="on"))
     if kind in (WaitingKind.ACTOR, WaitingKind.WORK_ITEM) and ref is None:
-        raise Refused(BadRequest(problem=f"waiting on {kind} needs to say which one", field="ref"))
+        raise Refused(BadRequest(problem=f"waiting on {kind} requires an id or an address", field="ref"))
     if kind is WaitingKind.ACTOR:
         agent = tx.resolve(ref or "").agent
-        tx.permit(Deed.ADDRESS, subject_of(agent))
+        tx.permit(Deed.ADDRESS, build_subject(agent))
         return WaitingOn(kind=kind, ref=agent.id), agent.id
     if kind is WaitingKind.WORK_ITEM:
         other = _find_dependency(tx, item, ref or "")
         return WaitingOn(kind=kind, ref=other.id), other.owner_id
-    holder = tx.services.operator_agent if kind is WaitingKind.APPROVAL else item.requester_id
+    person = attention_items.person_for(tx, item.owner_id)
+    holder = person if kind is WaitingKind.APPROVAL else item.requester_id
     return WaitingOn(kind=kind, ref=ref), holder
 
 

@@ -1,4 +1,4 @@
-"""The exit check: an agent that is about to stop with open work is told once what it owes."""
+"""The exit check: an agent that is about to stop with open work gets one notice of what it owes."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ async def find_uncommitted(services: Services, folder: str | None) -> Uncommitte
 
 
 def check_exit(tx: Transaction, session: Session, files: UncommittedFiles = NO_FILES) -> ExitDecision:
-    """Decide what a session that stops is told, and remember it."""
+    """Decide which notice a session that stops gets, and remember it."""
     if tx.rules.exit_check == "clean" or tx.services.paused:
         return ExitDecision()
     known = session.live_turn or LiveTurn()
@@ -109,14 +109,9 @@ def _ask(tx: Transaction, flight: Flight) -> OwedAsk:
 
 
 def tell_after_turn(tx: Transaction, session_id: str, files: UncommittedFiles) -> Delivery | None:
-    """Tell an agent that Scout runs what it owes after its last turn: in one more turn, or in its inbox.
-
-    A program that reads each message as its input is not told: another turn would run the program again.
-    """
+    """Tell an agent that Scout runs what it owes after its last turn: in one more turn, or in its inbox."""
     session = tx.get(Session, session_id)
-    if session is None or tx.services.harnesses[session.harness].capabilities.plain_body:
-        return None
-    if session.state in SESSION.settled or _has_more_turns(tx, session.agent_id):
+    if session is None or session.state in SESSION.settled or _has_more_turns(tx, session.agent_id):
         return None
     decision = check_exit(tx, session, files)
     if not decision.text:
@@ -124,13 +119,13 @@ def tell_after_turn(tx: Transaction, session_id: str, files: UncommittedFiles) -
     agent, system = tx.need(Agent, "agent", session.agent_id), tx.services.system_agent
     message = posts.post(
         tx,
-        posts.direct_conversation(tx, system, agent.id).id,
+        posts.ensure_direct_conversation(tx, system, agent.id).id,
         decision.text,
         sender=system,
         kind=MessageKind.CHAT if decision.blocks else MessageKind.STATUS,
         metadata=Metadata(target_agents=(agent.id,)),
     )
-    route = routes.route_of(tx, agent)
+    route = routes.choose_route(tx, agent)
     return posts.deliver(
         tx,
         message,

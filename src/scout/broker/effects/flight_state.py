@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
-from scout.broker.effects import answers, family, notices, reservations
+from scout.broker.effects import answers, family, notices, reservations, scheduled_runs
 from scout.broker.routing import attention_items, posts, wake
 from scout.broker.routing.attention_items import settle_held
 from scout.broker.transaction.transaction import Transaction
@@ -146,6 +146,7 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
         _notify_failure(tx, after)
     else:
         _schedule_task_check(tx, after.target)
+    scheduled_runs.release_waiting_run(tx, after)
     return after
 
 
@@ -282,7 +283,7 @@ def _alert_person(tx: Transaction, delivery: Delivery, text: str) -> None:
             user=sender.owner or tx.services.operator,
             source=tx.services.system_agent,
             agent_id=delivery.target,
-            title=attention_items.title_of(text),
+            title=attention_items.shorten_title(text),
             body=text,
             dedupe=f"failure:{delivery.target}",
         )
@@ -305,4 +306,4 @@ def _post_notice(
     if decision is not None:
         wake.deliver_message(tx, message, target, decision)
     else:
-        posts.deliver(tx, message, target, rule="notice", reason="a message or an ask of yours failed")
+        posts.deliver(tx, message, target, rule="notice", reason="your message or ask failed")

@@ -66,7 +66,7 @@ def record_and_wake(
         kind=message_kind,
         targets=(target,) if target else (),
         duty=read_obligation(record),
-        place=wake.wake_context(tx, place) if place else None,
+        place=wake.build_wake_context(tx, place) if place else None,
     )
     decision = wake.decide_who_is_woken(tx, occasion)
     holder = decision.holder
@@ -148,9 +148,9 @@ def _replace_retired(tx: Transaction, record: T) -> T:
 def find_keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
     """Return the owner and the holder of the next move, replaced where they are retired.
 
-    The requester replaces a retired owner, the operator the requester; no owner reviews its own work.
+    The requester replaces a retired owner, their user the requester; no owner reviews its own work.
     """
-    operator = tx.services.operator_agent
+    operator = attention_items.person_for(tx, item.owner_id)
     owner = find_first_in_service(tx, item.owner_id, item.requester_id) or operator
     others = () if item.state is WorkState.REVIEW else (owner,)
     holder = find_first_in_service(tx, item.next_move_owner_id, *others, item.requester_id) or operator
@@ -195,7 +195,7 @@ def _find_conversation(
     both = tuple(dict.fromkeys((sender, other or sender)))
     if own is not None and all(_is_member(tx, own, one) for one in both):
         return own
-    return posts.direct_conversation(tx, sender, other) if other and other != sender else None
+    return posts.ensure_direct_conversation(tx, sender, other) if other and other != sender else None
 
 
 def _is_member(tx: Transaction, conversation: Conversation, agent_id: str) -> bool:

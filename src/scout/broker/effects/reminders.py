@@ -70,12 +70,12 @@ def remind(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
 
 
 def _send_reminder(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> None:
-    place = posts.direct_conversation(tx, tx.sender, holder.id)
+    place = posts.ensure_direct_conversation(tx, tx.sender, holder.id)
     occasion = Occasion(
         cause=Cause.NUDGE,
         sender=Party(agent_id=tx.sender),
         targets=(Party(agent_id=holder.id),),
-        place=wake.wake_context(tx, place),
+        place=wake.build_wake_context(tx, place),
     )
     decision = wake.decide_who_is_woken(tx, occasion)
     beside = Metadata() if decision.holder else Metadata(wake=decision.stored)
@@ -115,13 +115,13 @@ def get_record_title(tx: Transaction, record: Any) -> str:
     """Return what a record is about in one line: its title, or the text that was asked."""
     match record:
         case WorkItem():
-            return attention_items.title_of(record.title)
+            return attention_items.shorten_title(record.title)
         case Flight():
             ask = tx.get(Ask, record.ask_id)
             message = tx.get(Message, ask.message_id) if ask is not None else None
-            return attention_items.title_of(message.body if message is not None else record.reason)
+            return attention_items.shorten_title(message.body if message is not None else record.reason)
         case Question() | Message():
-            return attention_items.title_of(record.body)
+            return attention_items.shorten_title(record.body)
         case _:
             return ""
 

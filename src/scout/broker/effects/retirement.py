@@ -1,6 +1,13 @@
 """The effects of retiring an agent: nothing stays stuck."""
 
-from scout.broker.effects import answers, dependencies, flight_state, reservations, session_end
+from scout.broker.effects import (
+    answers,
+    dependencies,
+    flight_state,
+    reservations,
+    scheduled_runs,
+    session_end,
+)
 from scout.broker.routing import routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -20,7 +27,7 @@ def release_obligations(tx: Transaction, agent: Agent) -> None:
 
     Questions to it are declined; its work and owed moves pass to others.
     """
-    gone = routes.retired_target(tx, agent)
+    gone = routes.build_retired_refusal(tx, agent)
     while flights := tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
         for flight in flights:
             flight_state.finish_flight(tx, flight, fail_flight(flight, build_error(gone), tx.now))
@@ -32,6 +39,7 @@ def release_obligations(tx: Transaction, agent: Agent) -> None:
     reason = f"{gone.address} is retired"
     _settle_questions(tx, agent, reason)
     dependencies.pass_on_work(tx, agent.id, reason)
+    scheduled_runs.end_schedule_of(tx, agent, reason)
 
 
 def _stop_endpoints(tx: Transaction, agent: Agent) -> None:

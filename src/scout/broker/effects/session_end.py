@@ -11,10 +11,12 @@ from scout.broker.routing import routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
+from scout.model.allowance import Allowance, AllowanceMove, revoke_allowance
 from scout.model.ask import Ask, IfUnreachable
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, nack
 from scout.model.endpoint import BROKEN, ENDPOINT, Endpoint, EndpointMove, is_online
 from scout.model.events.presence import SessionEnded
+from scout.model.events.talk import AllowanceRevoked
 from scout.model.flight import Flight, FlightState, build_error, fail_flight, retry_remedy
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import SESSION, Session, SessionClass, SessionState, end_session
@@ -39,9 +41,18 @@ def end(
         session = tx.record(SessionEnded, ended, move="end", reason=reason)
     admission.revoke_session_tokens(tx, session, reason)
     reservations.end_of_session(tx, session.id, reason)
+    _end_allowances(tx, session, reason)
     _give_back_untaken(tx, session, reason)
     _settle_flights(tx, session, reason, layer)
     return session
+
+
+def _end_allowances(tx: Transaction, session: Session, reason: str) -> None:
+    """Revoke the standing decisions that were made for this session."""
+    why = f"its session ended: {reason}"
+    for one in tx.ledger.many(Allowance, "allowances_of_session", session=session.id, limit=_MANY):
+        gone = revoke_allowance(one, tx.now, reason=why)
+        tx.record(AllowanceRevoked, gone, move=AllowanceMove.REVOKE, reason=why)
 
 
 def fail_start(tx: Transaction, session_id: str | None, reason: str, layer: Layer = Layer.HARNESS) -> None:

@@ -5,11 +5,11 @@ import shlex
 from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
-from scout.broker.routing import conversations
+from scout.broker.routing import conversations, users
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction import admission
-from scout.broker.transaction.paging import before, page, size
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.identity.address import fold
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import lex
@@ -78,7 +78,7 @@ from scout.protocol.request import Page
 def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
     """Create an alias, or point an existing one at a new target."""
     owner = _require_alias_owner(tx)
-    name = check_alias(request.name, tx.everybody)
+    name = check_alias(request.name, tx.directory)
     target = _resolve_alias_target(tx, request.target)
     found = tx.ledger.one(Alias, "alias_named", owner=owner, name=name)
     if found is not None:
@@ -141,11 +141,11 @@ def _find_alias(tx: Transaction, name: str) -> Alias:
 
 def list_aliases(tx: Transaction, request: ListAliases) -> Page[AliasView]:
     """List the user's aliases, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     owner = tx.actor.user or tx.services.operator
-    bound = before(request.cursor)
+    bound = decode_bound(request.cursor)
     found = tx.ledger.many(Alias, "aliases_of", owner=owner, before=bound, limit=wanted + 1)
-    return page([_show_alias_view(tx, alias) for alias in found], wanted, lambda alias: alias.id)
+    return build_page([_show_alias_view(tx, alias) for alias in found], wanted, lambda alias: alias.id)
 
 
 def show_alias(tx: Transaction, request: ShowAlias) -> AliasView:
@@ -164,7 +164,7 @@ def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
     """Repair a broken alias, with its old target or a new one; refused if an agent has its name."""
     _require_alias_owner(tx)
     alias = _find_alias(tx, request.name)
-    check_alias(alias.name, tx.everybody)
+    check_alias(alias.name, tx.directory)
     if request.target is not None:
         changed = retarget_alias(alias, _resolve_alias_target(tx, request.target), tx.now)
         move = AliasMove.RETARGET
@@ -180,7 +180,7 @@ def create_card(tx: Transaction, request: CreateCard) -> Card:
     """Create a card (a return address) for the caller, or for an agent that the caller controls."""
     agent_id = tx.resolve(request.agent).agent.id if request.agent else tx.sender
     agent = tx.need(Agent, "agent", agent_id)
-    tx.permit(Deed.CONTROL, subject_of(agent))
+    tx.permit(Deed.CONTROL, build_subject(agent))
     by_agent = tx.actor.kind is TokenKind.AGENT
     once, until = (
         get_default_max_uses(made_by_agent=by_agent),
@@ -232,10 +232,10 @@ def use_card(tx: Transaction, card_id: str) -> tuple[Card, Agent]:
 
 def list_cards(tx: Transaction, request: ListCards) -> Page[Card]:
     """List the cards that the caller created, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound = before(request.cursor)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound = decode_bound(request.cursor)
     found = tx.ledger.many(Card, "cards_by", maker=tx.sender, before=bound, limit=wanted + 1)
-    return page([get_effective_card(one, tx.now) for one in found], wanted, lambda card: card.id)
+    return build_page([get_effective_card(one, tx.now) for one in found], wanted, lambda card: card.id)
 
 
 def show_card(tx: Transaction, request: ShowCard) -> Card:
@@ -265,7 +265,7 @@ def _show_token(tx: Transaction, token: Token) -> TokenView:
 def create_token(tx: Transaction, request: CreateToken) -> Minted:
     """Create a credential of any kind; operator only."""
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
-    agent = tx.resolve(request.agent).agent if request.agent else None
+    agent = _find_token_agent(tx, request)
     if agent is None and request.kind is TokenKind.OPERATOR:
         agent = tx.get(Agent, tx.services.operator_agent)
     session = tx.need(Session, "session", request.session_id) if request.session_id else None
@@ -290,12 +290,22 @@ def create_token(tx: Transaction, request: CreateToken) -> Minted:
     return Minted(token=_show_token(tx, made), secret=secret)
 
 
+def _find_token_agent(tx: Transaction, request: CreateToken) -> Agent | None:
+    """Return the agent that uses a new credential; for a user, the person."""
+    if request.user is None:
+        return tx.resolve(request.agent).agent if request.agent else None
+    if request.agent is not None:
+        raise Refused(BadRequest(problem="name an agent or a user, not both", field="user"))
+    user = users.require_active(tx, users.need_user(tx, request.user))
+    return tx.resolve(str(AgentPath.root(user.name, users.DIRECT))).agent
+
+
 def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
     """List all credentials, without their secrets."""
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
-    wanted = size(request.limit, tx.rules.limits)
-    found = tx.ledger.many(Token, "tokens_all", before=before(request.cursor), limit=wanted + 1)
-    return page([_show_token(tx, token) for token in found], wanted, lambda token: token.id)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    found = tx.ledger.many(Token, "tokens_all", before=decode_bound(request.cursor), limit=wanted + 1)
+    return build_page([_show_token(tx, token) for token in found], wanted, lambda token: token.id)
 
 
 def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
@@ -364,15 +374,15 @@ def add_grant(tx: Transaction, request: AddGrant) -> Grant:
 def _find_conversation_id(tx: Transaction, name: str) -> str:
     """Return the id of a channel by its name, or of any conversation by its id."""
     found = tx.get(Conversation, name)
-    return found.id if found is not None else conversations.channel_named(tx, name).id
+    return found.id if found is not None else conversations.require_channel(tx, name).id
 
 
 def list_grants(tx: Transaction, request: ListGrants) -> Page[Grant]:
     """List all grants, newest first."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
-    wanted = size(request.limit, tx.rules.limits)
-    found = tx.ledger.many(Grant, "grants_all", before=before(request.cursor), limit=wanted + 1)
-    return page(found, wanted, lambda grant: grant.id)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    found = tx.ledger.many(Grant, "grants_all", before=decode_bound(request.cursor), limit=wanted + 1)
+    return build_page(found, wanted, lambda grant: grant.id)
 
 
 def revoke_grant(tx: Transaction, request: RevokeGrant) -> Grant:

@@ -6,38 +6,31 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.codec import render, to_plain
-from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
-from scout.broker.effects import retirement
-from scout.broker.routing import registration, routes, unread
-from scout.broker.routing.registration import break_alias_named, check_own_folder, checked_config
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.broker.routing import registration, routes
+from scout.broker.routing.registration import check_config, check_own_folder
 from scout.broker.routing.routes import wake_agent
-from scout.broker.routing.views import agent_view, detail_of
+from scout.broker.routing.views import build_agent_detail, build_agent_view
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import find_project
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.paging import before, page, size
-from scout.broker.transaction.transaction import Transaction, alias_of, subject_of
+from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
+from scout.broker.transaction.transaction import Transaction, build_subject, find_session_alias
 from scout.identity.address import fold, fold_segment
 from scout.identity.describe import describe, describe_mentions
-from scout.identity.lexer import lex
-from scout.identity.name import HandleName
 from scout.identity.path import Kind
 from scout.model.agent import (
     Agent,
     AgentConfig,
-    AgentMove,
     Lifecycle,
     ToolRole,
     is_self_connected,
-    move_agent,
     read_config,
     update_agent,
 )
-from scout.model.events.envelope import FinishedTree, Metadata
-from scout.model.events.presence import AGENT_EVENTS, AgentUpdated
-from scout.model.problems.target import AmbiguousTarget, NameTaken
-from scout.policy.directory import Instance, Viewpoint, Wanted, get_instance
-from scout.policy.handle import build_wanted, find_closest
+from scout.model.events.presence import AgentUpdated
+from scout.model.problems.target import NameTaken
+from scout.policy.directory import Instance, Viewpoint, get_instance
 from scout.policy.permit import Deed, Subject
 from scout.policy.registration import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
@@ -55,8 +48,6 @@ from scout.protocol.agents import (
     Registered,
     Resolve,
     Resolved,
-    RetireAgent,
-    ReviveAgent,
     ShowAgent,
     Who,
     WhoAmI,
@@ -67,6 +58,7 @@ from scout.store.ledger import LAST
 _NAMES = 20
 _LOOKED_AT = 500  # agents whose descriptions are searched per query
 _COUNTED = 1000
+_PAGE = 50
 _IDENTITIES = 10_000  # kept in memory
 
 
@@ -92,7 +84,7 @@ def show_identity(tx: Transaction, request: WhoAmI) -> Identity:
         sender=tx.address(agent.id) if agent else None,
         agent_id=actor.agent_id,
         address=tx.address(agent.id) if agent else None,
-        alias=alias_of(tx, actor.session_id) or (tx.alias(agent) if agent else None),
+        alias=find_session_alias(tx, actor.session_id) or (tx.alias(agent) if agent else None),
         canonical=(own if actor.session_id else Instance(agent=own.agent)).canonical if own else None,
         minimal=tx.minimal(own) if own else None,
         path=str(agent.path) if agent else None,
@@ -119,14 +111,14 @@ def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
         agent = tx.directory.agent(agent_id) if agent_id else None
         if agent is None:
             raise
-    tx.permit(deed, subject_of(agent))
+    tx.permit(deed, build_subject(agent))
     return agent
 
 
 def list_agents(tx: Transaction, request: Who) -> Page[AgentView]:
     """List the agents that the caller may see, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound, limit = before(request.cursor), wanted + 1
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound, limit = decode_bound(request.cursor), wanted + 1
     found: list[Agent] = []
     # Filtering may leave a page short, so read more rows until it is full.
     while len(found) < limit:
@@ -135,8 +127,8 @@ def list_agents(tx: Transaction, request: Who) -> Page[AgentView]:
         if len(rows) < limit:
             break
         bound = rows[-1].id
-    shown = page(found[:limit], wanted, lambda agent: agent.id)
-    return Page(items=tuple(agent_view(tx, agent) for agent in shown.items), next=shown.next)
+    shown = build_page(found[:limit], wanted, lambda agent: agent.id)
+    return Page(items=tuple(build_agent_view(tx, agent) for agent in shown.items), next=shown.next)
 
 
 def _find_described(tx: Transaction, query: str, bound: str) -> list[Agent]:
@@ -176,18 +168,37 @@ def _is_listed(tx: Transaction, request: Who, agent: Agent) -> bool:
 
 def is_agent(agent: Agent) -> bool:
     """Whether this is an agent proper: neither a person nor a part of Scout."""
-    return agent.kind not in (Kind.SYSTEM, Kind.CONNECTOR)
+    return agent.kind is not Kind.SYSTEM and not agent.is_person
+
+
+def list_live(tx: Transaction, limit: int) -> list[Agent]:
+    """Return the newest agents that are online and that the caller sees."""
+    found: list[Agent] = []
+    bound = LAST
+    while rows := tx.ledger.many(Agent, "agents_reachable", before=bound, limit=_PAGE):
+        found += [one for one in rows if tx.view.shows(one) and routes.is_live(tx, one)]
+        bound = rows[-1].id
+        if len(found) >= limit or len(rows) < _PAGE:
+            break
+    return found[:limit]
 
 
 def count_agents(tx: Transaction) -> int:
     """Count the agents that `who` lists for the caller, among the newest thousand."""
-    known = tx.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
+    if tx.is_operator or tx.view.paths or tx.view.projects:
+        known = tx.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
+    else:  # the newest agents of all may be those of others
+        known = [
+            one
+            for user in dict.fromkeys(tx.view.users)
+            for one in tx.ledger.many(Agent, "agents_of_owner", owner=user, before=LAST, limit=_COUNTED)
+        ]
     return sum(_is_listed(tx, Who(), one) for one in known)
 
 
 def show(tx: Transaction, request: ShowAgent) -> AgentDetail:
     """Return one agent with its details."""
-    return detail_of(tx, find(tx, request.address))
+    return build_agent_detail(tx, find(tx, request.address))
 
 
 def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
@@ -221,6 +232,8 @@ def _choose_viewpoint(tx: Transaction, place: str) -> Viewpoint:
     try:
         agent = tx.resolve(place).agent
     except Refused:
+        if tx.actor.user != tx.services.operator:
+            raise  # the folders of this machine are the operator's
         at = tx.services.places.locate(place, tx.caller.project_root)
         root, branch = find_project(tx.ledger, None, at)
         return replace(tx.caller, project_root=root, root_branch=branch)
@@ -243,9 +256,9 @@ def configure(tx: Transaction, request: ConfigureAgent) -> AgentDetail:
     agent = find(tx, request.address, Deed.CONTROL)
     changes: dict[str, Any] = {}
     if request.config:
-        changes["config"] = checked_config(tx, read_config(request.config, agent.config), agent.config)
+        changes["config"] = check_config(tx, read_config(request.config, agent.config), agent.config)
     if request.tool_role is not None:
-        tx.permit(Deed.ADMINISTER, subject_of(agent))
+        tx.permit(Deed.ADMINISTER, build_subject(agent))
         changes["tool_role"] = request.tool_role
     if request.working_dir is not None:
         folder = tx.place.directory if tx.place else request.working_dir
@@ -254,96 +267,10 @@ def configure(tx: Transaction, request: ConfigureAgent) -> AgentDetail:
     if not changes:
         raise Refused(BadRequest(problem="nothing to change: give config, toolRole or workingDir"))
     changed = update_agent(agent, tx.now, seen=request.revision, **changes)
-    return detail_of(tx, tx.record(AgentUpdated, changed, move="config"))
+    return build_agent_detail(tx, tx.record(AgentUpdated, changed, move="config"))
 
 
-def retire(tx: Transaction, request: RetireAgent) -> AgentDetail:
-    """Retire an agent: nothing more is delivered to it, and senders are notified."""
-    agent = find(tx, request.address, Deed.CONTROL)
-    if agent.id in (tx.services.operator_agent, tx.services.system_agent) or agent.kind is Kind.SYSTEM:
-        raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
-    return detail_of(tx, retire_agent(tx, agent, request.reason))
-
-
-def retire_agent(tx: Transaction, agent: Agent, reason: str, finished: FinishedTree | None = None) -> Agent:
-    """Record that an agent is retired, release its obligations and revoke its tokens."""
-    move, retired = AgentMove.RETIRE, move_agent(agent, AgentMove.RETIRE, tx.now)
-    tx.record(AGENT_EVENTS[move], retired, move=move, reason=reason, metadata=Metadata(finished=finished))
-    retirement.release_obligations(tx, retired)
-    admission.revoke_agent_tokens(tx, retired, "its agent is retired")
-    return retired
-
-
-def revive(tx: Transaction, request: ReviveAgent) -> AgentDetail:
-    """Bring a retired agent back under the same names."""
-    agent = find_revivable(tx, request.address)
-    revived = move_agent(agent, AgentMove.REVIVE, tx.now)
-    _check_handle(tx, revived)
-    tx.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
-    break_alias_named(tx, revived)
-    broadcast = unread.broadcast_for(tx, revived.id)
-    if broadcast is not None:  # skip broadcasts sent while it was retired
-        unread.mark_read(tx, revived.id, broadcast.id, tx.ledger.last_seq())
-    return detail_of(tx, revived)
-
-
-def find_revivable(tx: Transaction, address: str) -> Agent:
-    """Return the agent to revive: the retired one that a handle names, else the one at the address."""
-    agent = _find_retired(tx, address) or find(tx, address)
-    tx.permit(Deed.CONTROL, subject_of(agent))
-    return agent
-
-
-def _find_retired(tx: Transaction, text: str) -> Agent | None:
-    """Return the retired agent that a handle names; None if there is none or the text is no handle."""
-    try:
-        name = lex(text)
-    except Refused:
-        return None  # `find` reports the error
-    if not isinstance(name, HandleName):
-        return None
-    found = _find_retired_matches(tx, build_wanted(name.address))
-    if len(found) > 1:
-        raise Refused(_build_ambiguous(text, found))
-    return found[0] if found else None
-
-
-def _find_retired_matches(tx: Transaction, wanted: Wanted) -> list[Agent]:
-    """Return retired agents of exactly this name; other matches only if no live agent has the exact name."""
-    known = tx.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
-    found = find_closest(wanted, [one for one in known if tx.view.shows(one)])
-    exact = [one for one in found if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
-    return exact if exact or tx.directory.find(replace(wanted, exact=True), 1) else found
-
-
-def _build_ambiguous(text: str, found: list[Agent]) -> AmbiguousTarget:
-    paths = [str(one.path) for one in found]
-    return AmbiguousTarget(
-        address=text[:200],
-        count=len(found),
-        retry=paths[0],
-        noun="retired agent",
-        candidates=tuple(Candidate(address=path) for path in paths[:_NAMES]),
-        remedies=tuple(Remedy(operation="agent.revive", parameters={"address": path}) for path in paths[:3]),
-    )
-
-
-def _check_handle(tx: Transaction, agent: Agent) -> None:
-    """Refuse if another live agent has taken the handle; handles are unique among live agents."""
-    if agent.definition_id is None:
-        return
-    wanted = Wanted(
-        definition_id=agent.definition_id,
-        workspace=agent.workspace,
-        profile=agent.profile,
-        node=agent.node,
-        exact=True,
-    )
-    for holder in tx.everybody.find(wanted, 1):
-        raise Refused(_build_name_taken("agent", tx.address(agent.id), holder))
-
-
-def _build_name_taken(noun: str, name: str, holder: Agent) -> NameTaken:
+def build_name_taken(noun: str, name: str, holder: Agent) -> NameTaken:
     look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="see which agent has it")
     state = str(holder.lifecycle)
     return NameTaken(noun=noun, name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
@@ -354,7 +281,7 @@ def _check_branch(tx: Transaction, agent: Agent, root: str) -> None:
     branch = agent.birth_branch
     holder = tx.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
     if holder is not None and holder.id != agent.id:
-        raise Refused(_build_name_taken("branch", f"{root}: {branch}", holder))
+        raise Refused(build_name_taken("branch", f"{root}: {branch}", holder))
 
 
 def move_project(tx: Transaction, request: MoveProject) -> Moved:
@@ -442,13 +369,13 @@ def _read_requested_config(tx: Transaction, request: RegisterAgent) -> AgentConf
     given = {**request.config, **{key: value for key, value in shortcuts.items() if value is not None}}
     if request.command and "harness" not in given:
         given["harness"] = "command"
-    return checked_config(tx, read_config(given))
+    return check_config(tx, read_config(given))
 
 
 def _reconfigure(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:
     """Apply the settings that a repeated registration gives; omitted settings stay."""
     said = {key: value for key, value in to_plain(config).items() if value != to_plain(AgentConfig())[key]}
-    merged = checked_config(tx, read_config(said, agent.config), agent.config)
+    merged = check_config(tx, read_config(said, agent.config), agent.config)
     if merged == agent.config:
         return agent
     return tx.record(AgentUpdated, update_agent(agent, tx.now, config=merged), move="config")
@@ -457,9 +384,9 @@ def _reconfigure(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:
 def _build_registered(
     tx: Transaction, agent: Agent, elsewhere: Agent | None, *, created: bool, token: str | None = None
 ) -> Registered:
-    view = agent_view(tx, agent)
+    view = build_agent_view(tx, agent)
     notes = (_explain_second_clone(tx, agent, elsewhere),) if elsewhere is not None else ()
-    notes = (*notes, *routes.folder_notes(tx, agent))
+    notes = (*notes, *routes.describe_folder(tx, agent))
     return Registered(
         agent=view,
         address=view.address,

@@ -2,9 +2,9 @@
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import attention
-from scout.broker.routing.attention_items import asker_of
+from scout.broker.routing.attention_items import describe_asker
 from scout.broker.routing.views import extend_record
-from scout.broker.transaction.paging import before, filtered_page
+from scout.broker.transaction.paging import build_filtered_page, decode_bound
 from scout.broker.transaction.transaction import Transaction
 from scout.model.allowance import (
     Allowance,
@@ -107,13 +107,14 @@ def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> All
         problem = "only a permission request that Scout knows in full can be allowed from now on"
         raise Refused(BadRequest(problem=problem, field="always"))
     scope = request.scope or AllowanceScope.AGENT
-    asker = asker_of(tx, item)
+    asker = describe_asker(tx, item)
     shape = _choose_shape(wish, request)
     return _create(
         tx,
         user=user,
         scope=scope,
-        agent_id=item.agent_id if scope is AllowanceScope.AGENT else None,
+        agent_id=item.agent_id if scope in (AllowanceScope.AGENT, AllowanceScope.SESSION) else None,
+        session_id=asker.session_id if scope is AllowanceScope.SESSION else None,
         project_root=asker.project_root if scope is AllowanceScope.PROJECT else None,
         expires_at=request.until,
         attention_id=item.id,
@@ -139,10 +140,10 @@ def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceV
     """List the user's allowances, newest first."""
     user = _require_person(tx)
     query = "allowances_all" if request.all else "allowances_open"
-    listed = filtered_page(
+    listed = build_filtered_page(
         lambda bound, limit: tx.ledger.many(Allowance, query, user=user, before=bound, limit=limit),
         lambda one: request.all or is_valid_allowance(one, tx.now),
-        before(request.cursor),
+        decode_bound(request.cursor),
         request.limit,
         tx.rules.limits,
     )

@@ -13,13 +13,14 @@ from scout.broker.operations.flights import check_room, find_enclosing_flight, f
 from scout.broker.routing import (
     attachments,
     attention_items,
+    children,
     conversations,
     posts,
     registration,
     routes,
 )
 from scout.broker.routing.wake import decide_ask_wake, deliver_ask, find_route, find_route_again, hold_ask
-from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject, require_owner
 from scout.model.agent import Agent
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
 from scout.model.card import Card
@@ -37,7 +38,7 @@ from scout.policy.choose import Choice, Demand
 from scout.policy.directory import Instance, Party
 from scout.policy.limits import Link, check_ask_rate, check_chain
 from scout.policy.permit import Deed
-from scout.policy.resolve import Resolution, decide_target, soft_mentions
+from scout.policy.resolve import Resolution, decide_target, list_soft_mentions
 from scout.policy.wake import WakeAction
 from scout.protocol.asks import MakeAsk, RetryFlight
 from scout.store.ledger import LAST
@@ -67,7 +68,7 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
         target = _find_target(tx, request)
         agent = target.agent
         if target.card is None:
-            tx.permit(Deed.ASK, subject_of(agent))
+            tx.permit(Deed.ASK, build_subject(agent))
         queue = request.if_unreachable is IfUnreachable.QUEUE
         route, waits = find_route(tx, agent, target.wish, target.choice, queue=queue)
     except Refused as refusal:
@@ -107,7 +108,7 @@ def _check_fork(tx: Transaction, request: MakeAsk, route: routes.AgentRoute) -> 
 
 def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conversation:
     if request.conversation_id is None:
-        return posts.direct_conversation(tx, tx.sender, agent.id)
+        return posts.ensure_direct_conversation(tx, tx.sender, agent.id)
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
     conversations.may_read(tx, conversation)
     conversations.check_recipients(tx, conversation, agent)
@@ -195,7 +196,7 @@ def _find_return_address(tx: Transaction, request: MakeAsk) -> str | None:
     if named is None:
         return None
     if named.id != tx.sender:
-        tx.permit(Deed.ADDRESS, subject_of(named))
+        tx.permit(Deed.ADDRESS, build_subject(named))
     return named.id
 
 
@@ -243,7 +244,9 @@ def _queue_flight(
     delivery = deliver_ask(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
-    notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
+    roots = (f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
+    target = tx.need(Agent, "agent", ask.target)
+    notes = (*roots, *routes.describe_profile(tx, target, route))
     return _build_receipt(tx, ask, flight, delivery, route=route, notes=notes)
 
 
@@ -264,6 +267,11 @@ def _build_receipt(
     notes: tuple[str, ...] = (),
 ) -> AskReceipt:
     endpoint = None if ask.session_policy is SessionPolicy.NEW else route.endpoint
+    harness = endpoint.harness if endpoint else route.harness
+    runtime = (
+        routes.choose_agent_runtime(tx, tx.need(Agent, "agent", ask.target), harness) if harness else None
+    )
+    model = endpoint.model if endpoint else ask.model
     return AskReceipt(
         conversation_id=ask.conversation_id,
         message_id=ask.message_id,
@@ -283,7 +291,11 @@ def _build_receipt(
         reason=flight.reason,
         next_check_at=flight.next_check_at,
         next_move_owner_id=flight.next_move_owner_id,
+        harness_requested=ask.harness,
+        harness_resolved=harness,
         model_requested=ask.model,
+        model_resolved=model or (runtime.model if runtime else None),
+        effort=runtime.effort if runtime else None,
         attempts=delivery.attempts or None,
         may_repeat=delivery.may_repeat,
         notes=notes,
@@ -296,7 +308,7 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     ask = tx.need(Ask, "ask", old.ask_id)
     agent = tx.need(Agent, "agent", ask.target)
     if ask.sender != tx.sender:
-        tx.permit(Deed.CONTROL, subject_of(agent))
+        tx.permit(Deed.CONTROL, build_subject(agent))
     newest = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)[-1]
     flight = retry_flight(newest, ask, tx.mint("flt"), tx.now)
     message = tx.need(Message, "message", ask.message_id)
@@ -322,16 +334,21 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         found = tx.resolve(request.target_session_id)
         target = _choose_endpoint(tx, request, found.agent, found)
     elif request.to is not None and request.to.startswith("crd_"):
-        target = _card_target(tx, request, request.to)
+        target = _resolve_card_target(tx, request, request.to)
     else:
+        if request.to is not None:
+            children.ensure_named_child(tx, request.to)
         targeting = decide_target(request.body, request.to, False, tx.resolve)
         found = targeting.target
         assert found is not None  # a request without a target was refused
+        if request.child is not None:
+            child = children.ensure_child(tx, found.agent, request.child)
+            return _choose_endpoint(tx, request, child)._replace(soft=targeting.soft)
         return _choose_endpoint(tx, request, found.agent, found)._replace(soft=targeting.soft)
-    return target._replace(soft=soft_mentions(request.body))
+    return target._replace(soft=list_soft_mentions(request.body))
 
 
-def _card_target(tx: Transaction, request: MakeAsk, card_id: str) -> Target:
+def _resolve_card_target(tx: Transaction, request: MakeAsk, card_id: str) -> Target:
     """Return the agent of a card, in the session that the card names."""
     card, agent = access.use_card(tx, card_id)
     session = access.find_card_session(tx, card)
@@ -342,7 +359,7 @@ def _card_target(tx: Transaction, request: MakeAsk, card_id: str) -> Target:
 def _find_project_target(tx: Transaction, request: MakeAsk) -> Target:
     """Return the project's agent, created if there is none. An isolated ask gets a single-use card."""
     assert tx.place is not None  # the request names a directory
-    agent = registration.base_agent(tx, tx.place)
+    agent = registration.ensure_base_agent(tx, tx.place)
     target = _choose_endpoint(tx, request, agent)
     if not request.isolated:
         return target
@@ -379,7 +396,7 @@ def _choose_endpoint(
     routes.check_harness(tx, agent, wish)
     known = _reuse_choice(tx, wish, found) if found else None
     canonical = found.canonical if found else Instance(agent=agent).canonical
-    return Target(agent, wish, known or routes.choice_for(tx, agent, wish), canonical, found)
+    return Target(agent, wish, known or routes.choose_endpoint(tx, agent, wish), canonical, found)
 
 
 def _reuse_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
@@ -410,7 +427,7 @@ def _check_limits(tx: Transaction, ask: Ask, body: str) -> None:
         body_hash=_hash_body(body),
     )
     try:
-        check_chain(_ancestors_of(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
+        check_chain(_list_ancestors(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
     except Refused as refusal:
         tx.alarms.append(refusal.diagnostic)
         raise
@@ -422,12 +439,12 @@ def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
     def load() -> list[int]:
         return [moment for (moment,) in tx.ledger.rows("asks_recent", sender=sender_id, since=since)]
 
-    moments = tx.cache.asked_since(sender_id, since, load)
+    moments = tx.cache.list_asks_since(sender_id, since, load)
     if len(moments) >= limits.asks_per_minute:
         check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, tx.now)
 
 
-def _ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
+def _list_ancestors(tx: Transaction, ask: Ask) -> list[Link]:
     """Return the enclosing asks of this one, oldest first."""
     return [_build_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
 

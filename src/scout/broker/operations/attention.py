@@ -8,11 +8,17 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker.operations import flights
-from scout.broker.routing import attention_items, posts
+from scout.broker.routing import attention_items, posts, users
 from scout.broker.routing.attention_items import count_held, decide_by_allowance
 from scout.broker.routing.views import extend_record
-from scout.broker.transaction.paging import before, cursor, filtered_page, page, size
-from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
+from scout.broker.transaction.paging import (
+    build_filtered_page,
+    build_page,
+    decode_bound,
+    decode_cursor,
+    get_page_size,
+)
+from scout.broker.transaction.transaction import Transaction, build_subject, require_owner
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -70,16 +76,18 @@ def find_requester(tx: Transaction, item: Attention) -> Subject:
         else ()
     )
     by_token = next((one.metadata.token_id for one in first), None)
-    subject = subject_of(agent) if agent else Subject(name=item.id)
+    subject = build_subject(agent) if agent else Subject(name=item.id)
     return replace(subject, name=item.id, user=item.user, requester_token_id=by_token)
 
 
 def find(tx: Transaction, ident: str) -> Attention:
     """Return an item that is for the caller in person or that it raised; for others it does not exist."""
     item = tx.need(Attention, "attention item", ident)
-    if not may_read_attention(tx.actor, item):
-        raise tx.missing("attention item", ident)
-    return item
+    if may_read_attention(tx.actor, item):
+        return item
+    if tx.actor.is_person and tx.allows(Deed.APPROVE, find_requester(tx, item)):
+        return item  # a person who controls the agent
+    raise tx.missing("attention item", ident)
 
 
 def get(tx: Transaction, request: GetAttention) -> AttentionView:
@@ -89,14 +97,26 @@ def get(tx: Transaction, request: GetAttention) -> AttentionView:
 
 def list_attention(tx: Transaction, request: ListAttention) -> AttentionPage:
     """List the items in the caller's inbox; an agent sees the items it raised."""
-    user, limits = find_inbox_user(tx), tx.rules.limits
+    user, limits = _choose_inbox_user(tx, request.user), tx.rules.limits
     if user is None or request.raised or request.all:
         read, is_wanted = _list_newest_first(tx, request, user), _build_filter(tx, request)
-        listed = filtered_page(read, is_wanted, before(request.cursor), request.limit, limits)
+        listed = build_filtered_page(read, is_wanted, decode_bound(request.cursor), request.limit, limits)
     else:
-        listed = list_in_turn(tx, user, _build_filter(tx, request), cursor(request.cursor), request.limit)
+        listed = list_in_turn(
+            tx, user, _build_filter(tx, request), decode_cursor(request.cursor), request.limit
+        )
     items = tuple(show_item(tx, one) for one in listed.items)
     return AttentionPage(items=items, next=listed.next, agents=list_needs(tx, user) if user else ())
+
+
+def _choose_inbox_user(tx: Transaction, name: str | None) -> str | None:
+    """Return the user whose inbox is listed: the caller's, or a named one that the caller decides for."""
+    if name is None:
+        return find_inbox_user(tx)
+    user = users.need_user(tx, name).name
+    if not tx.is_operator and user not in tx.actor.own_users:
+        raise Refused(users.build_unknown_user(tx, name))
+    return user
 
 
 def _build_filter(tx: Transaction, request: ListAttention) -> Callable[[Attention], bool]:
@@ -130,7 +150,7 @@ def list_in_turn(
     limit: int | None = None,
 ) -> Page[Attention]:
     """List open items: highest risk first, then round robin over agents, each agent's oldest first."""
-    wanted, (urgency, rank, after) = size(limit, tx.rules.limits), _parse_position(place)
+    wanted, (urgency, rank, after) = get_page_size(limit, tx.rules.limits), _parse_position(place)
     found: list[Attention] = []
     while len(found) <= wanted:
         bound = {"user": user, "urgency": urgency, "rank": rank, "after": after}
@@ -139,7 +159,7 @@ def list_in_turn(
         if len(rows) < _ROWS:
             break
         urgency, rank, after = rows[-1].urgency, rows[-1].rank, rows[-1].id
-    return page(found, wanted, lambda one: f"{one.urgency} {one.rank} {one.id}")
+    return build_page(found, wanted, lambda one: f"{one.urgency} {one.rank} {one.id}")
 
 
 def _parse_position(text: str | None) -> tuple[int, int, str]:
@@ -220,7 +240,7 @@ def raise_permission(tx: Transaction, wish: PermissionRequest, expires_in: float
 
 def _split_text(text: str) -> dict[str, str]:
     """Return a text as a title, with the full text as body if the title cuts it."""
-    title = attention_items.title_of(check_body(text))
+    title = attention_items.shorten_title(check_body(text))
     if not title:
         raise Refused(BadRequest(problem="a question to a person needs a text", field="question"))
     return {"title": title, "body": "" if title == text.strip() else text}
@@ -228,7 +248,7 @@ def _split_text(text: str) -> dict[str, str]:
 
 def _raise(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any) -> AttentionView:
     user = tx.actor.user or tx.services.operator
-    person = attention_items.person_of(tx, user)
+    person = attention_items.find_person(tx, user)
     flight = _find_blocked_flight(tx, request.flight_id)
     work = _find_blocked_work(tx, request.work_item_id)
     item = attention_items.open_item(
@@ -241,7 +261,7 @@ def _raise(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any) 
             session_id=tx.actor.session_id,
             flight_id=flight.id if flight else None,
             work_item_id=work.id if work else None,
-            conversation_id=posts.direct_conversation(tx, person, tx.sender).id
+            conversation_id=posts.ensure_direct_conversation(tx, person, tx.sender).id
             if person != tx.sender
             else None,
         ),

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import agents
 from scout.broker.routing import conversations, posts
-from scout.broker.routing.unread import broadcast_for
-from scout.broker.transaction.paging import after_number, page, size
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.routing.unread import find_broadcast
+from scout.broker.transaction.paging import build_page, decode_number, get_page_size
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.identity.address import fold_segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
@@ -73,24 +73,24 @@ def _add_members(tx: Transaction, channel: Conversation, several: Sequence[Agent
 def _resolve_addressable(tx: Transaction, address: str) -> Agent:
     """Return an agent that the caller may address; only such agents can be added or made master."""
     agent = tx.resolve(address).agent
-    tx.permit(Deed.ADDRESS, subject_of(agent))
+    tx.permit(Deed.ADDRESS, build_subject(agent))
     return agent
 
 
 def _show(tx: Transaction, channel: Conversation) -> ChannelView:
-    return conversations.conversation_view(tx, ChannelView, channel)
+    return conversations.build_conversation_view(tx, ChannelView, channel)
 
 
 def list_channels(tx: Transaction, request: ListChannels) -> Page[ChannelView]:
     """List the channels of the caller's user, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound = after_number(request.cursor, _NEWEST)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound = decode_number(request.cursor, _NEWEST)
     owner = tx.actor.user or tx.services.operator
     if request.joined:
         found = _list_joined(tx, bound)[: wanted + 1]
     else:
         found = tx.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
-    listed = page(found, wanted, lambda channel: int(channel.created_at))
+    listed = build_page(found, wanted, lambda channel: int(channel.created_at))
     return Page(items=tuple(_show(tx, one) for one in listed.items), next=listed.next)
 
 
@@ -110,15 +110,15 @@ def show_channel(tx: Transaction, request: ShowChannel) -> ChannelView:
 
 def _find_visible(tx: Transaction, name: str) -> Conversation:
     """Return a channel visible to the caller: its user's agents see it listed and may join to read it."""
-    channel = conversations.channel_named(tx, name)
+    channel = conversations.require_channel(tx, name)
     return channel if channel.owner == tx.actor.user else conversations.may_read(tx, channel)
 
 
 def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
     """Join a channel, or add agents that the caller may address."""
-    channel = conversations.channel_named(tx, request.name)
+    channel = conversations.require_channel(tx, request.name)
     if channel.owner != tx.actor.user:  # open to its user's agents; others need a grant
-        tx.permit(Deed.ADDRESS, conversations.subject_of_place(channel))
+        conversations.permit_in(tx, Deed.ADDRESS, channel)
     _add_members(tx, channel, [_resolve_addressable(tx, one) for one in request.members])
     if not request.members:
         posts.ensure_member(tx, channel.id, tx.sender)
@@ -130,9 +130,9 @@ def leave_channel(tx: Transaction, request: LeaveChannel) -> ChannelView:
     channel = _find_visible(tx, request.name)
     gone = [agents.find(tx, one) for one in request.members]
     for agent in gone:
-        mine = channel.created_by == tx.sender or tx.allows(Deed.CONTROL, subject_of(agent))
+        mine = channel.created_by == tx.sender or tx.allows(Deed.CONTROL, build_subject(agent))
         if not mine:
-            tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
+            conversations.permit_in(tx, Deed.ADMINISTER, channel)
     for agent_id in [one.id for one in gone] or [tx.sender]:
         channel = _remove_member(tx, channel, agent_id)
     return _show(tx, channel)
@@ -177,9 +177,9 @@ def archive(tx: Transaction, request: ArchiveChannel) -> ChannelView:
 
 
 def _get_own(tx: Transaction, name: str) -> Conversation:
-    channel = conversations.channel_named(tx, name)
+    channel = conversations.require_channel(tx, name)
     if channel.created_by != tx.sender:
-        tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
+        conversations.permit_in(tx, Deed.ADMINISTER, channel)
     return channel
 
 
@@ -189,20 +189,22 @@ def _get_own(tx: Transaction, name: str) -> Conversation:
 def get_conversation(tx: Transaction, request: GetConversation) -> ConversationView:
     """Return one conversation."""
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
-    return conversations.conversation_view(tx, ConversationView, conversations.may_read(tx, conversation))
+    return conversations.build_conversation_view(
+        tx, ConversationView, conversations.may_read(tx, conversation)
+    )
 
 
 def list_conversations(tx: Transaction, request: ListConversations) -> Page[ConversationView]:
     """List the conversations that the caller is a member of, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound = after_number(request.cursor, _NEWEST)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound = decode_number(request.cursor, _NEWEST)
     mine = tx.ledger.many(Member, "memberships", agent=tx.sender, before=bound, limit=wanted + 1)
-    listed = page(mine, wanted, lambda member: int(member.created_at))
+    listed = build_page(mine, wanted, lambda member: int(member.created_at))
     found = [tx.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
-    broadcast = broadcast_for(tx, tx.sender) if request.cursor is None else None
-    if broadcast is not None and conversations.membership(tx, broadcast.id) is None:
+    broadcast = find_broadcast(tx, tx.sender) if request.cursor is None else None
+    if broadcast is not None and conversations.find_membership(tx, broadcast.id) is None:
         found = [broadcast, *found]  # it reaches the caller, which has read none of it yet
     return Page(
-        items=tuple(conversations.conversation_view(tx, ConversationView, one) for one in found),
+        items=tuple(conversations.build_conversation_view(tx, ConversationView, one) for one in found),
         next=listed.next,
     )

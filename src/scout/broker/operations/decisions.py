@@ -235,7 +235,7 @@ def _send_to_agent(
 ) -> None:
     if asker is None or asker in (tx.sender, *tx.services.own_agents):
         return
-    place = posts.direct_conversation(tx, tx.sender, asker)
+    place = posts.ensure_direct_conversation(tx, tx.sender, asker)
     awaited = tx.services.is_awaited(f"{item.id} {asker}")
     for flight in (flights or [None])[: 1 if awaited else None]:
         message = posts.post(
@@ -259,7 +259,7 @@ def _deliver_decision(tx: Transaction, message: Message, asker: Party, place: Co
         sender=Party(agent_id=tx.sender, session_id=tx.actor.session_id),
         kind=MessageKind.ANSWER,
         targets=(asker,),
-        place=wake.wake_context(tx, place),
+        place=wake.build_wake_context(tx, place),
     )
     wake.deliver_message(tx, message, asker.agent_id, wake.decide_who_is_woken(tx, occasion))
 

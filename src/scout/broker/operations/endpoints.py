@@ -9,7 +9,7 @@ from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.identity.address import fold
 from scout.model.agent import Agent, Lifecycle
 from scout.model.endpoint import (
@@ -50,7 +50,7 @@ _MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
 def _get_controlled(tx: Transaction, agent_id: str) -> Agent:
     """Return the agent if the caller is this agent or controls it."""
     agent = tx.need(Agent, "agent", agent_id)
-    tx.permit(Deed.CONTROL, subject_of(agent))
+    tx.permit(Deed.CONTROL, build_subject(agent))
     return agent
 
 
@@ -58,7 +58,7 @@ def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
     """Register a new endpoint of an agent."""
     agent = _get_controlled(tx, request.agent_id or tx.sender)
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, agent))
+        raise Refused(routes.build_retired_refusal(tx, agent))
     registration.check_profile(tx, request.permission_profile, None)
     steps = _FIRST.get(request.state)
     if steps is None:
@@ -148,12 +148,12 @@ def update(tx: Transaction, request: UpdateEndpoint) -> Endpoint:
         endpoint = tx.record(EndpointUpdated, changed, move="update")
     if request.state is not None and request.state is not endpoint.state:
         endpoint = routes.record_endpoint_move(
-            tx, endpoint, _move_to(endpoint, request.state), request.reason
+            tx, endpoint, _choose_move(endpoint, request.state), request.reason
         )
     return endpoint
 
 
-def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
+def _choose_move(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
     """Return the move that leads to a state; the state table refuses if there is none."""
     for step, following in ENDPOINT.table[endpoint.state].items():
         if following is wanted:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused
 from scout.broker.routing import registration, routes
 from scout.broker.transaction import admission
-from scout.broker.transaction.transaction import Transaction, alias_of, name_of
+from scout.broker.transaction.transaction import Transaction, find_session_alias, name_session
 from scout.identity.spelling import name_session_alias
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState, AliasTarget, check_target
@@ -47,7 +47,7 @@ def enrol_session(tx: Transaction, request: Enrol) -> Enrolled:
     found = _find_session(tx, request)
     session = _start_session(tx, request) if found is None else _enrol_again(tx, found, request)
     agent = tx.need(Agent, "agent", session.agent_id)
-    endpoint = routes.endpoint_of(tx, session.id) or _create_endpoint(tx, agent, session)
+    endpoint = routes.find_endpoint(tx, session.id) or _create_endpoint(tx, agent, session)
     admission.revoke_session_tokens(tx, session, "its session enrolled again")
     token = admission.create_agent_token(tx, agent, session_id=session.id, label=_LABEL)
     return Enrolled(
@@ -55,7 +55,7 @@ def enrol_session(tx: Transaction, request: Enrol) -> Enrolled:
         agent_id=agent.id,
         address=tx.address(agent.id),
         minimal=tx.minimal(tx.instance(agent, session.id)),
-        name=name_of(tx, session.id, agent.id),
+        name=name_session(tx, session.id, agent.id),
         endpoint_id=endpoint.id,
         token=token,
         has_door=routes.can_wake_live(tx.services, session.harness),
@@ -97,7 +97,7 @@ def _find_same_process(tx: Transaction, request: Enrol) -> Session | None:
 
 def _start_session(tx: Transaction, request: Enrol) -> Session:
     assert tx.place is not None  # the request names a directory
-    agent = _check_not_retired(tx, registration.base_agent(tx, tx.place))
+    agent = _check_not_retired(tx, registration.ensure_base_agent(tx, tx.place))
     session = Session(
         id=tx.mint("ses"),
         created_at=tx.now,
@@ -124,7 +124,7 @@ def _start_session(tx: Transaction, request: Enrol) -> Session:
 
 def _check_not_retired(tx: Transaction, agent: Agent) -> Agent:
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, agent))
+        raise Refused(routes.build_retired_refusal(tx, agent))
     return agent
 
 
@@ -202,7 +202,7 @@ def _create_endpoint(tx: Transaction, agent: Agent, session: Session) -> Endpoin
         model=session.model_observed,
         transport=Transport.PULL,
         session_id=session.id,
-        preferred=alias_of(tx, session.id) is None,
+        preferred=find_session_alias(tx, session.id) is None,
         last_seen=tx.now,
     )
     tx.record(EndpointRegistered, endpoint, move="enrol")
@@ -210,6 +210,6 @@ def _create_endpoint(tx: Transaction, agent: Agent, session: Session) -> Endpoin
 
 
 def _leave_endpoint(tx: Transaction, session: Session, reason: str) -> None:
-    endpoint = routes.endpoint_of(tx, session.id)
+    endpoint = routes.find_endpoint(tx, session.id)
     if endpoint is not None:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.STOP, reason)

@@ -7,9 +7,9 @@ from scout.broker.effects import answers, flight_state
 from scout.broker.effects.notices import Noticed
 from scout.broker.operations import inbox
 from scout.broker.routing import attachments, attention_items, conversations, posts, routes, wake
-from scout.broker.routing.views import flight_view
-from scout.broker.transaction.paging import before, filtered_page
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.routing.views import build_flight_view
+from scout.broker.transaction.paging import build_filtered_page, decode_bound
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.attention import Attention, AttentionKind, ReturnPath
@@ -73,13 +73,13 @@ def find_flight(tx: Transaction, ident: str) -> Flight:
 
 def _check_readable(tx: Transaction, flight: Flight) -> Flight:
     if tx.sender not in (flight.target, flight.requester_id, flight.next_move_owner_id):
-        tx.permit(Deed.READ, subject_of(tx.need(Agent, "agent", flight.target)))
+        tx.permit(Deed.READ, build_subject(tx.need(Agent, "agent", flight.target)))
     return flight
 
 
 def get(tx: Transaction, request: GetFlight) -> FlightView:
     """Return one flight, for its asker, its target, and callers that may read the target."""
-    return flight_view(tx, _check_readable(tx, find_flight(tx, request.flight_id)))
+    return build_flight_view(tx, _check_readable(tx, find_flight(tx, request.flight_id)))
 
 
 def get_ask(tx: Transaction, request: GetAsk) -> AskView:
@@ -93,14 +93,14 @@ def get_ask(tx: Transaction, request: GetAsk) -> AskView:
 
 def list_flights(tx: Transaction, request: ListFlights) -> Page[FlightView]:
     """List flights, newest first: default the caller's own; the operator sees all."""
-    found = filtered_page(
+    found = build_filtered_page(
         lambda bound, limit: _read_some(tx, request, bound, limit),
         lambda flight: request.state in (None, flight.state),
-        before(request.cursor),
+        decode_bound(request.cursor),
         request.limit,
         tx.rules.limits,
     )
-    return Page(items=tuple(flight_view(tx, one) for one in found.items), next=found.next)
+    return Page(items=tuple(build_flight_view(tx, one) for one in found.items), next=found.next)
 
 
 def _read_some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list[Flight]:
@@ -111,7 +111,7 @@ def _read_some(tx: Transaction, request: ListFlights, bound: str, limit: int) ->
     if request.agent is not None:
         agent = tx.resolve(request.agent).agent
         if agent.id != tx.sender:
-            tx.permit(Deed.READ, subject_of(agent))
+            tx.permit(Deed.READ, build_subject(agent))
         return tx.ledger.many(Flight, f"{which}_to", agent=agent.id, **page)
     if tx.is_operator and not request.mine:
         return tx.ledger.many(Flight, f"{which}_all", **page)
@@ -125,7 +125,7 @@ def _get_own(tx: Transaction, ident: str) -> Flight:
     """Return a flight whose target is the caller; only the target may report on it."""
     flight = find_flight(tx, ident)
     agent = tx.need(Agent, "agent", flight.target)
-    subject = subject_of(agent)
+    subject = build_subject(agent)
     tx.permit(Deed.COMPLETE_FLIGHT, replace(subject, name=flight.id))
     return flight
 
@@ -139,7 +139,7 @@ def start(tx: Transaction, request: StartFlight) -> FlightView:
     current = tx.need(Flight, "flight", flight.id)
     if current.state is flight.state:
         current = flight_state.record_start(tx, start_flight(current, tx.now))
-    return flight_view(tx, current)
+    return build_flight_view(tx, current)
 
 
 def take_flight(tx: Transaction, ident: str) -> Flight:
@@ -172,20 +172,20 @@ def _take(tx: Transaction, flight: Flight) -> None:
 def block(tx: Transaction, request: BlockFlight) -> FlightView:
     """Record that the flight waits for a dependency."""
     flight = _get_own(tx, request.flight_id)
-    owner = _find_next_mover(tx, request)
+    owner = _find_next_mover(tx, flight, request)
     on = WaitingOn(kind=request.on, ref=request.ref)
     waiting = wait_flight(
         flight, on, tx.now, seen=request.revision, next_move_owner_id=owner, reason=request.reason
     )
     tx.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=waiting.reason)
     _tell_next_mover(tx, waiting, owner)
-    return flight_view(tx, waiting)
+    return build_flight_view(tx, waiting)
 
 
 def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     """Notify the owner of the next move: an agent by mail, a person by an attention item."""
     owner, address = tx.need(Agent, "agent", owner_id), tx.address(flight.target)
-    title = attention_items.title_of(f"{address} waits for you: {flight.reason}")
+    title = attention_items.shorten_title(f"{address} waits for you: {flight.reason}")
     if owner_id == flight.target:
         return
     if attention_items.is_person(owner):
@@ -203,12 +203,12 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     answer = Remedy(operation="send", parameters={"to": address, "body": PLACEHOLDER})
     look = Remedy(operation="flight.get", parameters={"flightId": flight.id})
     text = "\n".join([title, *(f"try: {build_command_line(one)}" for one in (answer, look))])
-    place = posts.direct_conversation(tx, flight.target, owner_id)
+    place = posts.ensure_direct_conversation(tx, flight.target, owner_id)
     occasion = Occasion(
         cause=Cause.MOVE,
         sender=Party(agent_id=flight.target),
         targets=(Party(agent_id=owner_id),),
-        place=wake.wake_context(tx, place),
+        place=wake.build_wake_context(tx, place),
     )
     decision = wake.decide_who_is_woken(tx, occasion)
     metadata = Metadata(target_agents=(owner_id,))
@@ -216,13 +216,13 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     wake.deliver_message(tx, message, owner_id, decision)
 
 
-def _find_next_mover(tx: Transaction, request: BlockFlight) -> str:
-    """Return the owner of the next move: the agent at the address, or the operator for other dependencies."""
+def _find_next_mover(tx: Transaction, flight: Flight, request: BlockFlight) -> str:
+    """Return the owner of the next move: the agent at the address, or the person for other dependencies."""
     if request.on is WaitingKind.ACTOR:
         if request.ref is None:
             raise Refused(BadRequest(problem="waiting on an actor needs its address", field="ref"))
         return tx.resolve(request.ref).agent.id
-    return tx.services.operator_agent
+    return attention_items.person_for(tx, flight.target)
 
 
 def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
@@ -232,14 +232,14 @@ def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
     tx.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
     for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
         attention_items.close_item(tx, item, "the flight was resumed")
-    return flight_view(tx, resumed)
+    return build_flight_view(tx, resumed)
 
 
 def complete(tx: Transaction, request: CompleteFlight) -> FlightView:
     """Complete a flight with its result; target only."""
     flight = _get_own(tx, request.flight_id)
     _check_seen(flight, request.revision)
-    return flight_view(tx, _answer_ask(tx, flight, check_body(request.output), CompletedBy.COMPLETE))
+    return build_flight_view(tx, _answer_ask(tx, flight, check_body(request.output), CompletedBy.COMPLETE))
 
 
 def _answer_ask(
@@ -256,17 +256,17 @@ def fail(tx: Transaction, request: FailFlight) -> FlightView:
     flight = _get_own(tx, request.flight_id)
     error = FlightError(code=request.code, message=request.reason, remedies=(retry_remedy(flight),))
     failed = fail_flight(flight, error, tx.now, seen=request.revision)
-    return flight_view(tx, flight_state.finish_flight(tx, flight, failed))
+    return build_flight_view(tx, flight_state.finish_flight(tx, flight, failed))
 
 
 def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
     """Cancel a flight; allowed for its asker, its target, and the target's controller."""
     flight = find_flight(tx, request.flight_id)
     if tx.sender not in (flight.requester_id, flight.target):
-        tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", flight.target)))
+        tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", flight.target)))
     reason = request.reason or f"cancelled by {tx.address(tx.sender)}"
     cancelled = cancel_flight(flight, reason, tx.now, seen=request.revision)
-    return flight_view(tx, flight_state.finish_flight(tx, flight, cancelled))
+    return build_flight_view(tx, flight_state.finish_flight(tx, flight, cancelled))
 
 
 # -- replying ----------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def reply(tx: Transaction, request: Reply) -> Receipt:
             conversation_id=message.conversation_id,
             message_id=said,
             to=tx.address(flight.requester_id),
-            deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
+            deliveries=tuple(posts.build_delivery_receipt(tx, one) for one in deliveries),
         )
     ended = flight if flight is not None and flight.target == tx.sender else None
     return _post_reply(tx, request, body, message, ended)
@@ -301,7 +301,7 @@ def _find_answer(tx: Transaction, asked: Message, told: Noticed[Question]) -> Re
     return Receipt(
         conversation_id=told.message.conversation_id if told.message else asked.conversation_id,
         message_id=told.message.id if told.message else asked.id,
-        deliveries=(posts.receipt_of(tx, told.delivery),) if told.delivery else (),
+        deliveries=(posts.build_delivery_receipt(tx, told.delivery),) if told.delivery else (),
         notes=told.notes,
     )
 
@@ -370,11 +370,11 @@ def _post_reply(
     receipts = ()
     if heard:
         delivery = posts.deliver(tx, said, target.id, rule="reply", reason="an answer")
-        receipts = (posts.receipt_of(tx, delivery),)
+        receipts = (posts.build_delivery_receipt(tx, delivery),)
     notes = _note_unheard(tx, target)
     if ended is not None:
         noted = flight_state.note_after_end(tx, ended, said)
-        receipts = (posts.receipt_of(tx, noted),) if noted else ()
+        receipts = (posts.build_delivery_receipt(tx, noted),) if noted else ()
         told = "; its asker finds it in the inbox" if noted else ""
         notes = (f"the ask is {ended.state}: kept as a note{told}",)
     return Receipt(
@@ -389,10 +389,10 @@ def _post_reply(
 def _check_reply_is_read(tx: Transaction, message: Message, target: Agent) -> None:
     """Require that the caller is a member of the conversation or may address the recipient."""
     if target.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, target))
-    members = tuple(one.agent_id for one in conversations.members_of(tx, message.conversation_id))
+        raise Refused(routes.build_retired_refusal(tx, target))
+    members = tuple(one.agent_id for one in conversations.list_members(tx, message.conversation_id))
     if tx.sender not in members:
-        tx.permit(Deed.ADDRESS, subject_of(target))
+        tx.permit(Deed.ADDRESS, build_subject(target))
 
 
 def _note_unheard(tx: Transaction, target: Agent) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from scout.broker.effects import exit_check, session_end
+from scout.broker.effects import exit_check, foreground, session_end
 from scout.broker.effects.exit_check import NO_FILES, UncommittedFiles
 from scout.broker.operations import attention, decisions, endpoints, inbox, insight, live_turn
-from scout.broker.routing import routes
+from scout.broker.routing import attention_items, routes
 from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
-from scout.broker.transaction.admission import caller_of
-from scout.broker.transaction.transaction import Transaction, name_of, subject_of
+from scout.broker.transaction.admission import build_viewpoint
+from scout.broker.transaction.transaction import Transaction, build_subject, name_session
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind
 from scout.model.delivery import Delivery, DeliveryState, is_due
@@ -47,7 +47,7 @@ def report_hook(tx: Transaction, request: ReportHook, files: UncommittedFiles = 
     """
     session = tx.need(Session, "session", request.session_id)
     agent = tx.need(Agent, "agent", session.agent_id)
-    subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
+    subject = replace(build_subject(agent), name=session.id, enrolled_by=session.enrolled_by)
     tx.permit(Deed.FETCH_MAIL if request.event in _FETCHING else Deed.REPORT_HOOK, subject)
     act_as_session(tx, agent, session)
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
@@ -67,7 +67,7 @@ def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
         path=agent.path,
         session_id=session.id,
     )
-    tx.caller = caller_of(tx.services, tx.ledger, tx.actor, agent)
+    tx.caller = build_viewpoint(tx.services, tx.ledger, tx.actor, agent)
 
 
 # -- the events --------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def _on_session_start(tx: Transaction, session: Session, request: ReportHook) ->
     _record_sign_of_life(tx, session)
     brief = insight.build_brief(tx, ShowBrief())
     standing = Standing(
-        address=name_of(tx, session.id, session.agent_id),
+        address=name_session(tx, session.id, session.agent_id),
         project=brief.me.project,
         asks=len(brief.flights),
         questions=len(brief.questions),
@@ -115,15 +115,15 @@ def _on_stop(tx: Transaction, session: Session, request: ReportHook, files: Unco
     due = () if tx.services.paused else _find_due(tx, session)  # mail handed over here starts another turn
     told = _hand_over(tx, session, _limit_to_one_ask(due))
     if not told.context:
-        told = _owed(tx, session, files)
+        told = _report_obligations(tx, session, files)
     if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.RELEASE)
     notices = (ended.notice, told.notice)
     return replace(told, notice="\n".join(one for one in notices if one))
 
 
-def _owed(tx: Transaction, session: Session, files: UncommittedFiles) -> HookAnswer:
-    """Tell a session that stops what its agent owes: it continues, or the person at it is told."""
+def _report_obligations(tx: Transaction, session: Session, files: UncommittedFiles) -> HookAnswer:
+    """Tell a session that stops what its agent owes: it continues, or the person at it gets the notice."""
     decision = exit_check.check_exit(tx, tx.need(Session, "session", session.id), files)
     return HookAnswer(context=decision.text) if decision.blocks else HookAnswer(notice=decision.text)
 
@@ -171,13 +171,15 @@ def build_mail(tx: Transaction, item: InboxItem) -> Mail:
     """Return an inbox item as mail for a session."""
     delivery, message = item.delivery, item.message
     sender = delivery.sender if delivery else message.sender if message else None
+    reader = delivery.target if delivery else tx.actor.agent_id
     return Mail(
-        by_user=sender == tx.services.operator_agent,
-        sender=name_of(tx, message.sender_session_id, message.sender) if message else item.sender,
+        by_user=sender is not None and sender == attention_items.person_for(tx, reader),
+        sender=name_session(tx, message.sender_session_id, message.sender) if message else item.sender,
         message_id=message.id if message else item.delivery_id or "",
         body=message.body if message else item.prompt,
         asks=delivery is not None and delivery.flight_id is not None,
         may_repeat=delivery is not None and (delivery.may_repeat or delivery.attempts > 1),
+        for_user=delivery is not None and delivery.rule == foreground.RULE,
     )
 
 
@@ -209,7 +211,7 @@ _EVENTS: Mapping[HookEvent, Callable[[Transaction, Session, ReportHook], HookAns
 
 def _record_sign_of_life(tx: Transaction, session: Session) -> Endpoint | None:
     """Record a heartbeat of the session's endpoint."""
-    endpoint = routes.endpoint_of(tx, session.id)
+    endpoint = routes.find_endpoint(tx, session.id)
     if endpoint is None or not endpoints.is_quiet(tx, endpoint):
         return endpoint and endpoints.store_heartbeat(tx, Heartbeat(endpoint_id=endpoint.id))
     seen = record_heartbeat(endpoint, tx.now)

@@ -7,10 +7,16 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.effects import flight_state
 from scout.broker.routing import conversations, posts, routes, unread
-from scout.broker.routing.attention_items import title_of
+from scout.broker.routing.attention_items import shorten_title
 from scout.broker.routing.unread import LATEST, START, Position, Unread
-from scout.broker.transaction.paging import before, cursor, encode_cursor, page, size
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.paging import (
+    build_page,
+    decode_bound,
+    decode_cursor,
+    encode_cursor,
+    get_page_size,
+)
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.conversation import Conversation, ConversationKind, Message
@@ -70,12 +76,12 @@ def _build_item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxIte
 def _get_subject(tx: Transaction, message: Message | None) -> str:
     """Return the first line of the message that an answer replies to."""
     asked = tx.get(Message, message.in_reply_to) if message else None
-    return title_of(asked.body) if asked else ""
+    return shorten_title(asked.body) if asked else ""
 
 
 def list_inbox(tx: Transaction, request: ListInbox) -> Page[InboxItem]:
     """List unread items, oldest first; with `all`, every item ever received, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     if request.all:
         begin = _parse_position(request.cursor, LATEST)
         found = unread.list_read(tx, tx.sender, wanted + 1, begin)
@@ -96,7 +102,7 @@ def _is_read(tx: Transaction, one: Unread) -> bool:
 
 def _parse_position(text: str | None, begin: Position) -> Position:
     """Decode a cursor: a delivery id and a log sequence number."""
-    place = cursor(text)
+    place = decode_cursor(text)
     if place is None:
         return begin
     delivery_id, _, number = place.partition(" ")
@@ -119,7 +125,7 @@ def claim(tx: Transaction, request: ClaimInbox) -> Claimed:
     Deliveries that the dispatcher carries cannot be claimed. A group message is not leased: it is returned
     again until the read cursor has moved past it.
     """
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     found = unread.list_unread(tx, tx.sender, wanted, START, lambda one: _is_free(tx, one))
     return Claimed(items=lease_and_show(tx, found))
 
@@ -197,7 +203,7 @@ def _ack_delivery(tx: Transaction, delivery: Delivery) -> Delivery:
 def record_ack(tx: Transaction, delivery: Delivery) -> Delivery:
     """Record the caller's acknowledgement of a delivery, with its session."""
     session_id = tx.actor.session_id
-    endpoint = routes.endpoint_of(tx, session_id)
+    endpoint = routes.find_endpoint(tx, session_id)
     taken = ack(
         delivery,
         _get_holder(tx),
@@ -211,12 +217,12 @@ def record_ack(tx: Transaction, delivery: Delivery) -> Delivery:
 def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
     """Mark a conversation as read up to a message, default to the end."""
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
-    takes_part = conversations.membership(tx, conversation.id) is not None
-    if not takes_part and conversation != unread.broadcast_for(tx, tx.sender):
+    takes_part = conversations.find_membership(tx, conversation.id) is not None
+    if not takes_part and conversation != unread.find_broadcast(tx, tx.sender):
         conversations.may_read(tx, conversation)
         problem = "only members of a conversation can mark it as read"
         raise Refused(BadRequest(problem=problem, field="conversationId"))
-    message = posts.newest_message(tx, conversation.id)
+    message = posts.find_newest_message(tx, conversation.id)
     if request.message_id is not None:
         message = tx.need(Message, "message", request.message_id)
         if message.conversation_id != conversation.id:
@@ -224,7 +230,7 @@ def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
     if message is not None:
         unread.mark_read(tx, tx.sender, conversation.id, message.seq)
         _take_mail(tx, conversation.id, message.seq)
-    return conversations.conversation_view(tx, ConversationView, conversation)
+    return conversations.build_conversation_view(tx, ConversationView, conversation)
 
 
 def _take_mail(tx: Transaction, conversation_id: str, seq: int) -> None:
@@ -302,12 +308,12 @@ def list_deliveries(tx: Transaction, request: ListDeliveries) -> Page[Delivery]:
     if request.target is not None:
         agent = tx.resolve(request.target).agent
         if agent.id != tx.sender:
-            tx.permit(Deed.READ, subject_of(agent))
+            tx.permit(Deed.READ, build_subject(agent))
         target = agent.id
-    wanted = size(request.limit, tx.rules.limits)
-    bound = before(request.cursor)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound = decode_bound(request.cursor)
     found = tx.ledger.many(Delivery, "deliveries_to", agent=target, before=bound, limit=wanted + 1)
-    listed = page(found, wanted, lambda delivery: delivery.id)
+    listed = build_page(found, wanted, lambda delivery: delivery.id)
     kept = tuple(one for one in listed.items if request.state in (None, one.state))
     return Page(items=kept, next=listed.next)
 
@@ -316,5 +322,5 @@ def get_delivery(tx: Transaction, request: GetDelivery) -> Delivery:
     """Return one delivery, for its sender, its target, and callers that may read the target."""
     delivery = tx.need(Delivery, "delivery", request.delivery_id)
     if tx.sender not in (delivery.sender, delivery.target):
-        tx.permit(Deed.READ, subject_of(tx.need(Agent, "agent", delivery.target)))
+        tx.permit(Deed.READ, build_subject(tx.need(Agent, "agent", delivery.target)))
     return delivery

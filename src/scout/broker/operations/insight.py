@@ -10,10 +10,11 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.effects import budget
 from scout.broker.operations import agents, attention
+from scout.broker.routing.reserved_files import list_concerning
 from scout.broker.routing.unread import count_unread
-from scout.broker.routing.views import flight_view, question_view, work_view
+from scout.broker.routing.views import build_flight_view, build_question_view, build_work_view
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent
 from scout.model.attention import Attention
 from scout.model.flight import Flight
@@ -68,17 +69,18 @@ def build_brief(tx: Transaction, request: ShowBrief) -> Brief:
     waiting += [one.target for one in awaited]
     told = Brief(
         me=agents.show_identity(tx, WhoAmI()),
-        flights=tuple(_shorten_body(flight_view(tx, one)) for one in flights),
-        questions=tuple(question_view(tx, one) for one in questions),
-        work=tuple(work_view(tx, one) for one in work),
-        answered=tuple(question_view(tx, one) for one in answered),
-        asked=tuple(_shorten_body(flight_view(tx, one)) for one in asked),
+        flights=tuple(_shorten_body(build_flight_view(tx, one)) for one in flights),
+        questions=tuple(build_question_view(tx, one) for one in questions),
+        work=tuple(build_work_view(tx, one) for one in work),
+        answered=tuple(build_question_view(tx, one) for one in answered),
+        asked=tuple(_shorten_body(build_flight_view(tx, one)) for one in asked),
         needs=tuple(attention.show_item(tx, one) for one in needs),
-        awaited=tuple(_shorten_body(flight_view(tx, one)) for one in awaited),
+        awaited=tuple(_shorten_body(build_flight_view(tx, one)) for one in awaited),
         waiting_for_me=tuple(tx.address(one) for one in dict.fromkeys(waiting) if one != me),
         unread=unread,
         next=(),
         paused=tx.services.paused,
+        reservations=list_concerning(tx),
     )
     return replace(told, next=tuple(islice(_list_steps(told, me), _STEPS)))
 
@@ -193,7 +195,7 @@ def _build_filter(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]
     @cache
     def may_read(agent_id: str) -> bool:
         other = tx.agent(agent_id)
-        return other is not None and tx.allows(Deed.READ, subject_of(other))
+        return other is not None and tx.allows(Deed.READ, build_subject(other))
 
     return may_read
 

@@ -44,7 +44,7 @@ def end_turn(tx: Transaction, session: Session, text: str) -> Ended:
     """End a turn: complete each unanswered flight, remind the agent of it, or make it wait for the person."""
     known, text = session.live_turn or LiveTurn(), make_storable(text)
     steps = [(one, choose_step(known, one.id, text)) for one in _find_running(tx, session)]
-    sent = [_hand_over(tx, one, text) for one, step in steps if step is TurnStep.REPLY]
+    sent = [_hand_over(tx, session, one, text) for one, step in steps if step is TurnStep.REPLY]
     for flight in (one for one, step in steps if step is TurnStep.WAIT):
         _wait_for_user(tx, session, flight)
     owed = [one for one, step in steps if step is TurnStep.REMIND]
@@ -67,21 +67,22 @@ def _find_running(tx: Transaction, session: Session) -> list[Flight]:
     return mine[::-1]
 
 
-def _hand_over(tx: Transaction, flight: Flight, text: str) -> str:
+def _hand_over(tx: Transaction, session: Session, flight: Flight, text: str) -> str:
     """Complete a flight with the turn's last text; return the recipient's name."""
     ask = tx.need(Ask, "ask", flight.ask_id)
     flight_state.complete_with_answer(tx, flight, text, CompletedBy.FINAL_TEXT)
-    return describe_sender(tx, ask.reply_to or ask.sender)
+    return describe_sender(tx, session, ask.reply_to or ask.sender)
 
 
-def describe_sender(tx: Transaction, agent_id: str) -> str:
-    """Return the sender's name as shown to a session: its address, or "you" for the operator."""
-    return "you" if agent_id == tx.services.operator_agent else tx.address(agent_id)
+def describe_sender(tx: Transaction, session: Session, agent_id: str) -> str:
+    """Return the sender's name as shown to a session: its address, or "you" for its user."""
+    return "you" if agent_id == attention_items.person_for(tx, session.agent_id) else tx.address(agent_id)
 
 
 def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
     """Make the flight wait for the person at the session, because a reminder brought no answer."""
-    person, ask = tx.services.operator_agent, _build_mail(tx, flight)
+    person, ask = attention_items.person_for(tx, session.agent_id), _build_mail(tx, flight)
+    agent = tx.agent(session.agent_id)
     who = "You wait" if ask.by_user else f"{ask.sender} waits"
     title = f"{who} for an answer of the {session.harness} session in {session.cwd}: {ask.body}"
     cancel = build_command_line(Remedy(operation="flight.cancel", parameters={"flightId": flight.id}))
@@ -92,10 +93,10 @@ def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
     attention_items.open_item(
         tx,
         AttentionKind.WAITING,
-        user=tx.services.operator,
+        user=(agent.owner if agent else None) or tx.services.operator,
         source=flight.id,
         agent_id=flight.target,
-        title=attention_items.title_of(title),
+        title=attention_items.shorten_title(title),
         body=f"Tell that session to answer with messages_reply, or cancel the ask: {cancel}",
         return_path=ReturnPath(flight_id=flight.id, session_id=session.id),
         dedupe=flight.id,
@@ -110,5 +111,5 @@ def _build_mail(tx: Transaction, flight: Flight) -> Mail:
         message_id=message.id,
         body=message.body,
         asks=True,
-        by_user=ask.sender == tx.services.operator_agent,
+        by_user=ask.sender == attention_items.person_for(tx, flight.target),
     )

@@ -1,6 +1,6 @@
 """Status, summary (needs you, running, finished), the log, feeds and search."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker.operations import agents, attention
-from scout.broker.routing import conversations, routes
-from scout.broker.routing.unread import broadcast_for, count_unread
-from scout.broker.routing.views import agent_view, flight_view
-from scout.broker.transaction.paging import before, cursor, page, size
+from scout.broker.routing import conversations
+from scout.broker.routing.reserved_files import list_concerning
+from scout.broker.routing.unread import count_unread, find_broadcast
+from scout.broker.routing.views import build_agent_view, build_flight_view
+from scout.broker.transaction.paging import build_page, decode_bound, decode_cursor, get_page_size
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
@@ -53,7 +54,8 @@ _SEARCHED = 10_000  # events scanned for one page of a filtered log
 
 def show_status(tx: Transaction, request: ShowStatus) -> Status:
     """Return the daemon's status."""
-    return replace(tx.services.status, paused=tx.services.paused)
+    services = tx.services
+    return replace(services.status, paused=services.paused, connectors=dict(services.connector_states))
 
 
 def reload_settings(tx: Transaction, request: ReloadSettings) -> SettingsReloaded:
@@ -75,20 +77,20 @@ def show_now(tx: Transaction, request: ShowNow) -> Now:
         opened = ledger.many(Flight, "flights_open_for", agent=me, before=LAST, limit=_SHOWN)
     moment = int(since or 0)
     finished = ledger.many(Flight, "flights_finished_for", agent=me, since=moment, limit=_SHOWN)
-    reachable = ledger.many(Agent, "agents_reachable", before=LAST, limit=_SHOWN)
-    live = [one for one in reachable if tx.view.shows(one) and routes.is_live(tx, one)]
+    live = agents.list_live(tx, _SHOWN)
     return Now(
         at=tx.now,
         since=since,
         needs_me=tuple(attention.show_item(tx, one) for one in needs),
         needs_by_agent=attention.list_needs(tx, user) if user else (),
         unread=count_unread(tx, me),
-        open=tuple(flight_view(tx, one) for one in opened),
-        finished=tuple(flight_view(tx, one) for one in finished),
+        open=tuple(build_flight_view(tx, one) for one in opened),
+        finished=tuple(build_flight_view(tx, one) for one in finished),
         finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
-        online=tuple(agent_view(tx, one) for one in live),
+        online=tuple(build_agent_view(tx, one) for one in live),
         agents=agents.count_agents(tx),
         paused=tx.services.paused,
+        reservations=list_concerning(tx),
     )
 
 
@@ -106,10 +108,10 @@ def mark_seen(tx: Transaction, request: MarkLooked) -> SeenMark:
 
 def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
     """List the nodes that this one knows."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound = before(request.cursor)
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound = decode_bound(request.cursor)
     found = tx.ledger.many(Node, "nodes_all", before=bound, limit=wanted + 1)
-    return page(found, wanted, lambda node: node.id)
+    return build_page(found, wanted, lambda node: node.id)
 
 
 # -- the log -----------------------------------------------------------------------------------------
@@ -147,17 +149,22 @@ def _find_conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | No
     if request.conversation.startswith("cnv_"):
         found = tx.need(Conversation, "conversation", request.conversation)
         return conversations.may_read(tx, found).id
-    return conversations.channel_named(tx, request.conversation).id
+    return conversations.require_channel(tx, request.conversation).id
 
 
-def _build_subtree_filter(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], bool]:
-    """Return a predicate: an event concerns an agent in the subtree; lookups are cached."""
+def _build_subtree_filter(
+    subtree: AgentPath, look: OpenLedger, users: Sequence[str] = ()
+) -> Callable[[frozenset[str]], bool]:
+    """Return a predicate: an event concerns an agent in the subtree or of one of the users.
+
+    Lookups are cached.
+    """
     known: dict[str, bool] = {}
 
     def below(ident: str) -> bool:
         if ident not in known:
             agent = look().get(Agent, ident)
-            known[ident] = agent is not None and subtree.contains(agent.path)
+            known[ident] = agent is not None and (subtree.contains(agent.path) or agent.owner in users)
         return known[ident]
 
     return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
@@ -166,13 +173,13 @@ def _build_subtree_filter(subtree: AgentPath, look: OpenLedger) -> Callable[[fro
 def build_read_filter(tx: Transaction, look: OpenLedger) -> Readable:
     """Return a predicate: the operator reads all; an agent reads about itself, its subtree and conversations.
 
-    Attention items and messages of descendants stay private.
+    A person reads about all agents of their own. Attention items and messages of others stay private.
     """
     if tx.is_operator:
         return lambda event, about: True
     actor, me, path = tx.actor, tx.actor.agent_id or "", tx.caller.path
     to_all = derive_broadcast_id(tx.actor.user) if tx.actor.user else None
-    inside = _build_subtree_filter(path, look) if path is not None else None
+    inside = _build_subtree_filter(path, look, actor.own_users) if path is not None else None
 
     def may_read(event: Event, about: frozenset[str]) -> bool:
         if isinstance(event, AttentionEvent):
@@ -192,7 +199,7 @@ def build_read_filter(tx: Transaction, look: OpenLedger) -> Readable:
 
 def read_log(tx: Transaction, request: ReadLog) -> Page[Event]:
     """Return the events that the caller may read, oldest first."""
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     filtered = build_event_filter(tx, request, lambda: tx.ledger)
     agent_id = _find_agent_id(tx, request)
     if request.newest:
@@ -245,7 +252,7 @@ def _read_backwards(tx: Transaction) -> Iterator[Event]:
 def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
     """Return the events about an agent, oldest first: messages, deliveries, flights, sessions, errors."""
     agent, after = agents.find(tx, request.address, Deed.READ), _check_number(request.after)
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     found = read_events_about_after(tx, agent.id, after, wanted + 1)
     looked_at = found[:wanted]
     may_read = build_read_filter(tx, lambda: tx.ledger)
@@ -261,11 +268,11 @@ def _may_show(may_read: Readable, event: Event) -> bool:
 
 def search(tx: Transaction, request: Search) -> Page[Hit]:
     """Search messages and work items that the caller may read, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     connection = tx.ledger.connection
     places = None if tx.is_operator else list_places(connection, tx.sender)
-    found = find_words(connection, request.query, places, cursor(request.cursor), wanted + 1)
-    listed = page(found, wanted, lambda one: one.cursor)
+    found = find_words(connection, request.query, places, decode_cursor(request.cursor), wanted + 1)
+    listed = build_page(found, wanted, lambda one: one.cursor)
     return Page(items=tuple(_build_hit(one) for one in listed.items), next=listed.next)
 
 
@@ -312,7 +319,7 @@ def _read_group_messages(
     heads = [(row[0], row[-1]) for row in tx.ledger.rows(places, agent=agent_id, **bound)]
     begun = sorted((one for one in heads if one[1] is not None), key=lambda one: one[1])
     chosen = [ident for ident, _ in (begun if "after" in bound else begun[::-1])[:limit]]
-    to_all = broadcast_for(tx, agent_id)
+    to_all = find_broadcast(tx, agent_id)
     chosen = [*dict.fromkeys((*chosen, *((to_all.id,) if to_all else ())))]
     found: list[Message] = []
     for ident in chosen:

@@ -5,9 +5,9 @@ from scout.broker.effects import answers, notices
 from scout.broker.effects.notices import Noticed
 from scout.broker.operations import flights
 from scout.broker.routing import conversations, posts
-from scout.broker.routing.views import question_view
-from scout.broker.transaction.paging import before, filtered_page
-from scout.broker.transaction.transaction import Transaction, require_owner, require_reader, subject_of
+from scout.broker.routing.views import build_question_view
+from scout.broker.transaction.paging import build_filtered_page, decode_bound
+from scout.broker.transaction.transaction import Transaction, build_subject, require_owner, require_reader
 from scout.model.agent import Agent
 from scout.model.conversation import Conversation, MessageKind, check_body
 from scout.model.events.asks import FLIGHT_EVENTS
@@ -69,7 +69,7 @@ def _find_waiting_flight(tx: Transaction, request: CreateQuestion, asked_in: Fli
 def _find_responder(tx: Transaction, address: str) -> Agent:
     """Return the agent that must answer."""
     agent = tx.resolve(address).agent
-    tx.permit(Deed.ADDRESS, subject_of(agent))
+    tx.permit(Deed.ADDRESS, build_subject(agent))
     if agent.id == tx.sender:
         raise Refused(BadRequest(problem="you cannot ask yourself a question", field="to"))
     return agent
@@ -121,7 +121,7 @@ def get(tx: Transaction, request: GetQuestion) -> QuestionView:
     """Return one question, for its asker, its responder, and callers that may read them."""
     question = tx.need(Question, "question", request.question_id)
     require_reader(tx, question.responder_id, question.asker_id)
-    return question_view(tx, question)
+    return build_question_view(tx, question)
 
 
 def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView]:
@@ -130,14 +130,14 @@ def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView
     values = {"agent": tx.sender}
     if query == "questions_of" and tx.is_operator:
         query, values = "questions_all", {}
-    listed = filtered_page(
+    listed = build_filtered_page(
         lambda bound, limit: tx.ledger.many(Question, query, before=bound, limit=limit, **values),
         lambda one: request.state in (None, one.state) and (not request.asked or one.asker_id == tx.sender),
-        before(request.cursor),
+        decode_bound(request.cursor),
         request.limit,
         tx.rules.limits,
     )
-    return Page(items=tuple(question_view(tx, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(build_question_view(tx, one) for one in listed.items), next=listed.next)
 
 
 # -- moves -------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def answer(tx: Transaction, request: AnswerQuestion) -> QuestionView:
     spawn = None
     if request.spawn_work is not None:
         owner = tx.resolve(request.spawn_work.owner_id).agent
-        tx.permit(Deed.ADDRESS, subject_of(owner))
+        tx.permit(Deed.ADDRESS, build_subject(owner))
         spawn = SpawnWork(title=request.spawn_work.title, owner_id=owner.id)
     return _show(tx, answers.answer(tx, question, request.answer, seen=request.revision, spawn=spawn))
 
@@ -188,4 +188,4 @@ def reopen(tx: Transaction, request: ReopenQuestion) -> QuestionView:
 
 
 def _show(tx: Transaction, told: Noticed[Question]) -> QuestionView:
-    return question_view(tx, told.record, told.notes)
+    return build_question_view(tx, told.record, told.notes)

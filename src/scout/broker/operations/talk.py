@@ -15,13 +15,14 @@ from scout.broker.routing import (
     posts,
     registration,
     routes,
+    users,
     wake,
 )
-from scout.broker.routing.unread import broadcast_for, counts_by_conversation
+from scout.broker.routing.unread import count_by_conversation, find_broadcast
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.paging import after_number, page, size
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.paging import build_page, decode_number, get_page_size
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
 from scout.identity.path import AgentPath
@@ -81,7 +82,7 @@ def send(tx: Transaction, request: Send) -> Receipt:
     targeting = _resolve_card(tx, card) if card else _choose_target(tx, request)
     target = targeting.target.agent if targeting.target else None
     if target is not None and card is None:
-        tx.permit(Deed.ADDRESS, subject_of(target))
+        tx.permit(Deed.ADDRESS, build_subject(target))
     _check_person_rate(tx, target)
     conversation = _find_conversation(tx, request, target)
     decision = _decide_wake(tx, request, targeting, conversation)
@@ -101,7 +102,7 @@ def send(tx: Transaction, request: Send) -> Receipt:
     return Receipt(
         conversation_id=conversation.id,
         message_id=message.id,
-        deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
+        deliveries=tuple(posts.build_delivery_receipt(tx, one) for one in deliveries),
         notes=(*notes, *_build_notes(tx, decision)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
@@ -134,7 +135,7 @@ def _check_reply_to(tx: Transaction, address: str | None) -> str | None:
     if address is None:
         return None
     agent = tx.resolve(address).agent
-    tx.permit(Deed.ADDRESS, subject_of(agent))
+    tx.permit(Deed.ADDRESS, build_subject(agent))
     return agent.id
 
 
@@ -167,15 +168,19 @@ def _choose_target(tx: Transaction, request: Send) -> Targeting:
 
 
 def _check_subtree(tx: Transaction, path: AgentPath) -> None:
-    """Require permission for a path below another user, whether or not the agent exists."""
-    if tx.ledger.many(Agent, "agents_of_owner", owner=path.user, before=LAST, limit=1):
+    """Require permission for a path below another user, whether or not the agent exists.
+
+    Only the operator's agents are told that there is no such user.
+    """
+    theirs = tx.actor.user == tx.services.operator
+    if not theirs or users.find_user(tx, path.user) is not None:
         tx.permit(Deed.ADDRESS, Subject(name=str(path), path=path))
 
 
 def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolution:
     """Create the agent at an unused path from the config in the request."""
     tx.permit(Deed.CONTROL, Subject(name=str(path), path=path))
-    config = registration.checked_config(tx, read_config(request.create or {}))
+    config = registration.check_config(tx, read_config(request.create or {}))
     registration.enter_at(tx, path, config)
     return tx.resolve(str(path))
 
@@ -185,16 +190,16 @@ def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolutio
 
 def _find_conversation(tx: Transaction, request: Send, target: Agent | None) -> Conversation:
     if request.channel is not None:
-        return _join(tx, conversations.channel_named(tx, request.channel))
+        return _join(tx, conversations.require_channel(tx, request.channel))
     if request.conversation_id is not None:
         found = tx.need(Conversation, "conversation", request.conversation_id)
         return _check_target(tx, _join(tx, found), target)
     if request.thread is not None:
-        return _check_target(tx, _join(tx, conversations.thread_on(tx, request.thread)), target)
+        return _check_target(tx, _join(tx, conversations.ensure_thread(tx, request.thread)), target)
     if request.broadcast:
-        return _join(tx, posts.broadcast_conversation(tx, tx.actor.user or tx.services.operator))
+        return _join(tx, posts.ensure_broadcast_conversation(tx, tx.actor.user or tx.services.operator))
     assert target is not None  # a request without a conversation has a target, or was refused
-    return posts.direct_conversation(tx, tx.sender, target.id)
+    return posts.ensure_direct_conversation(tx, tx.sender, target.id)
 
 
 def _check_target(tx: Transaction, conversation: Conversation, target: Agent | None) -> Conversation:
@@ -205,20 +210,19 @@ def _join(tx: Transaction, conversation: Conversation) -> Conversation:
     """Make the sender a member of the conversation; a direct conversation admits only its two members."""
     if conversation.kind in (ConversationKind.CHANNEL, ConversationKind.BROADCAST):
         if conversation.owner != tx.actor.user:
-            subject = Subject(name=conversation.name or conversation.id, conversation_id=conversation.id)
-            tx.permit(Deed.ADDRESS, subject)
+            conversations.permit_in(tx, Deed.ADDRESS, conversation)
         posts.ensure_member(tx, conversation.id, tx.sender)
         return conversation
     if conversation.kind is ConversationKind.THREAD:
         conversations.may_read(tx, conversation)
         posts.ensure_member(tx, conversation.id, tx.sender)
         return conversation
-    members = tuple(one.agent_id for one in conversations.members_of(tx, conversation.id))
+    members = tuple(one.agent_id for one in conversations.list_members(tx, conversation.id))
     if tx.sender not in members:
         subject = Subject(name=conversation.id, conversation_id=conversation.id, members=members)
         tx.permit(Deed.ADDRESS, subject)
     for gone in _find_retired(tx, members):
-        raise Refused(routes.retired_target(tx, gone))
+        raise Refused(routes.build_retired_refusal(tx, gone))
     return conversation
 
 
@@ -238,7 +242,9 @@ def _decide_wake(
         (_build_party(target),) if target and targeting.rule != "leading mention" else ()
     )
     if target is None:
-        party = tuple(Party(agent_id=one) for one in conversations.default_recipients(tx, conversation))
+        party = tuple(
+            Party(agent_id=one) for one in conversations.choose_default_recipients(tx, conversation)
+        )
     soft = [_resolve_soft_mention(tx, text) for text in targeting.soft]
     occasion = Occasion(
         cause=Cause.WAKE if request.wake else Cause.SEND,
@@ -248,7 +254,7 @@ def _decide_wake(
         targets=party,
         leading=_build_party(leading) if leading else None,
         soft=tuple(one for one in soft if one),
-        place=wake.wake_context(tx, conversation),
+        place=wake.build_wake_context(tx, conversation),
     )
     return wake.decide_who_is_woken(tx, occasion)
 
@@ -266,7 +272,7 @@ def _resolve_soft_mention(tx: Transaction, text: str) -> Party | None:
         agent = tx.resolve(text).agent
     except Refused:
         return None
-    return Party(agent_id=agent.id) if tx.allows(Deed.ADDRESS, subject_of(agent)) else None
+    return Party(agent_id=agent.id) if tx.allows(Deed.ADDRESS, build_subject(agent)) else None
 
 
 def _build_metadata(
@@ -316,7 +322,7 @@ def _find_partner(tx: Transaction, conversation: Conversation, target: Agent | N
     """Return the recipient of a message that wakes no agent; never the sender."""
     if target is not None:
         return target.id if target.id != tx.sender else None
-    return next(iter(conversations.default_recipients(tx, conversation)), None)
+    return next(iter(conversations.choose_default_recipients(tx, conversation)), None)
 
 
 # -- files -------------------------------------------------------------------------------------------
@@ -352,10 +358,10 @@ def record_upload(tx: Transaction, stored: Attachment) -> Attachment:
 def get_blob(tx: Transaction, request: GetBlob) -> Blob:
     """Return a stored file. A file that the caller may not read is reported as not found."""
     if not attachments.may_read(tx, request.sha256):
-        raise attachments.missing(request.sha256)
+        raise attachments.build_missing_refusal(request.sha256)
     data = tx.services.blobs.get(request.sha256) if attachments.SHA256.fullmatch(request.sha256) else None
     if data is None:
-        raise attachments.missing(request.sha256)
+        raise attachments.build_missing_refusal(request.sha256)
     attachment = Attachment(sha256=request.sha256, name=request.sha256[:12], size=len(data))
     return Blob(attachment=attachment, data=data)
 
@@ -379,12 +385,12 @@ def _show_message(tx: Transaction, message: Message) -> MessageView:
     most = tx.rules.limits.page_most
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
     replies = tx.ledger.many(Message, "replies_to", message=message.id, limit=most)
-    members: list[Member] = conversations.members_of(tx, message.conversation_id)
+    members: list[Member] = conversations.list_members(tx, message.conversation_id)
     read = [one.agent_id for one in members if one.read_seq >= message.seq and one.agent_id != message.sender]
     return extend_record(
         MessageView,
         message,
-        deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
+        deliveries=tuple(posts.build_delivery_receipt(tx, one) for one in deliveries),
         read_by=tuple(read),
         replies=tuple(one.id for one in replies),
     )
@@ -396,17 +402,17 @@ def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
     if conversation is None:
         return Page(items=())
     conversations.may_read(tx, conversation)
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     if request.newest:
         newest = tx.ledger.many(
             Message, "messages_before", conversation=conversation.id, before=_NEWEST, limit=wanted
         )
         return Page(items=tuple(_build_line(tx, message) for message in reversed(newest)))
-    after = after_number(request.cursor)
+    after = decode_number(request.cursor)
     found = tx.ledger.many(
         Message, "messages_after", conversation=conversation.id, after=after, limit=wanted + 1
     )
-    return page([_build_line(tx, message) for message in found], wanted, lambda message: message.seq)
+    return build_page([_build_line(tx, message) for message in found], wanted, lambda message: message.seq)
 
 
 def _build_line(tx: Transaction, message: Message) -> MessageLine:
@@ -417,7 +423,7 @@ def _find_listed(tx: Transaction, request: ListMessages) -> Conversation | None:
     if request.conversation is not None:
         return tx.need(Conversation, "conversation", request.conversation)
     if request.channel is not None:
-        return conversations.channel_named(tx, request.channel)
+        return conversations.require_channel(tx, request.channel)
     if request.to is not None:
         other = agents.find(tx, request.to).id
         return tx.get(Conversation, derive_dm_id(tx.sender, other))
@@ -437,7 +443,7 @@ def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
 
 def list_latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     """List the newest message of each conversation that the caller recently joined or exchanged mail in."""
-    wanted = size(request.limit, tx.rules.limits)
+    wanted = get_page_size(request.limit, tx.rules.limits)
     reach = 4 * wanted
     said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
     ours = [read_message(event) for event in said if isinstance(event, MessagePosted)]
@@ -445,17 +451,19 @@ def list_latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     got = [tx.get(Message, one.message_id) for one in came]
     joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)
     places = [one.conversation_id for one in (*ours, *(one for one in got if one), *joined)]
-    broadcast = broadcast_for(tx, tx.sender)
+    broadcast = find_broadcast(tx, tx.sender)
     places += [broadcast.id] if broadcast else []
-    counts = counts_by_conversation(tx, tx.sender)
-    found = [posts.newest_message(tx, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
+    counts = count_by_conversation(tx, tx.sender)
+    found = [
+        posts.find_newest_message(tx, place) for place in dict.fromkeys((*places, *filter(None, counts)))
+    ]
     newest = sorted((one for one in found if one), key=lambda one: -one.seq)
     return Page(items=tuple(_build_latest_item(tx, one, counts) for one in newest[:wanted]))
 
 
 def _build_latest_item(tx: Transaction, newest: Message, counts: Counter[str]) -> LatestItem:
     conversation = tx.need(Conversation, "conversation", newest.conversation_id)
-    others = [one for one in conversations.members_of(tx, conversation.id, 3) if one.agent_id != tx.sender]
+    others = [one for one in conversations.list_members(tx, conversation.id, 3) if one.agent_id != tx.sender]
     name = conversation.name or ", ".join(tx.address(one.agent_id) for one in others)
     return LatestItem(
         conversation_id=conversation.id,

@@ -17,10 +17,12 @@ from scout.model.attention import ATTENTION, Attention
 from scout.model.delivery import Delivery
 from scout.model.flight import FLIGHT, Flight
 from scout.model.question import Question, QuestionState
+from scout.model.session import Session
 from scout.model.token import Token, TokenKind, is_valid, require_valid
 from scout.protocol.asks import AskReceipt, FlightView, GetFlight, MakeAsk
 from scout.protocol.attention import AttentionView, GetAttention
 from scout.protocol.inbox import AckInbox, Claimed, ClaimInbox
+from scout.protocol.people.tasks import CreateTask
 from scout.protocol.questions import GetQuestion, QuestionView
 
 _PAGE = 500
@@ -41,15 +43,23 @@ async def wait_for_flight(call: CallContext[CallBroker], request: GetFlight) -> 
     return view
 
 
-async def wait_for_result(call: CallContext[CallBroker], request: MakeAsk) -> AskReceipt:
+async def wait_for_result(call: CallContext[CallBroker], request: MakeAsk | CreateTask) -> AskReceipt:
     """Make an ask and return its receipt with the result, if the flight ends in time."""
     receipt = await call.perform(request)
     poll = GetFlight(flight_id=receipt.flight_id, wait=request.wait)
     flight = await _wait_until_settled(call, poll, receipt.flight_id, fresh=request.idempotency_key is None)
-    if request.reply_to is not None:
+    if isinstance(request, MakeAsk) and request.reply_to is not None:
         await _mark_answer_read(call, flight)
+    session = call.broker.glance().get(Session, flight.session_id) if flight.session_id else None
     return replace(
-        receipt, state=flight.state, phase=flight.phase, reason=flight.reason, output=flight.output
+        receipt,
+        state=flight.state,
+        phase=flight.phase,
+        reason=flight.reason,
+        output=flight.output,
+        session_id=flight.session_id or receipt.session_id,
+        harness_observed=session.harness if session else None,
+        model_observed=session.model_observed if session else None,
     )
 
 
@@ -135,7 +145,7 @@ async def wait_for_mail(call: CallContext[CallBroker], request: ClaimInbox) -> C
     """Claim from the inbox as soon as there is something to claim."""
     end = _set_deadline(call, request.wait)
     while True:
-        places = await call.read(lambda tx: tuple(unread.talks_of(tx, tx.sender)))
+        places = await call.read(lambda tx: tuple(unread.list_followed_ids(tx, tx.sender)))
         keys = (f"inbox {call.agent_id}", call.token_id, *places)
         with call.broker.waiters.listening(*keys) as listener:
             _require_credential(call)

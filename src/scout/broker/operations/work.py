@@ -8,9 +8,9 @@ from scout.base.refusal import Remedy
 from scout.broker.effects import dependencies, notices
 from scout.broker.effects.notices import Noticed
 from scout.broker.routing import conversations
-from scout.broker.routing.views import work_view
-from scout.broker.transaction.paging import before, filtered_page
-from scout.broker.transaction.transaction import Transaction, require_owner, require_reader, subject_of
+from scout.broker.routing.views import build_work_view
+from scout.broker.transaction.paging import build_filtered_page, decode_bound
+from scout.broker.transaction.transaction import Transaction, build_subject, require_owner, require_reader
 from scout.model.conversation import Conversation
 from scout.model.events.talk import WorkItemCreated, WorkItemEvent, WorkItemUpdated
 from scout.model.ref import Ref
@@ -93,7 +93,7 @@ def _resolve_addressable(tx: Transaction, address: str | None) -> str | None:
         return None
     agent = tx.resolve(address).agent
     if agent.id != tx.sender:
-        tx.permit(Deed.ADDRESS, subject_of(agent))
+        tx.permit(Deed.ADDRESS, build_subject(agent))
     return agent.id
 
 
@@ -122,7 +122,7 @@ def get(tx: Transaction, request: GetWork) -> WorkView:
     item = _get_readable(tx, request.work_item_id)
     facts = tx.ledger.facts("events_at", ref=str(Ref.to(item.id)), after=0, limit=_STEPS)
     steps = tuple(_build_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
-    return work_view(tx, item, related_by=_list_relations(tx, item), steps=steps)
+    return build_work_view(tx, item, related_by=_list_relations(tx, item), steps=steps)
 
 
 def _get_readable(tx: Transaction, ident: str) -> WorkItem:
@@ -160,14 +160,14 @@ def list_work(tx: Transaction, request: ListWork) -> Page[WorkView]:
     settled = request.all or request.state is not None
     query, values = _choose_query(tx, request)
     query = query if settled or query == "work_owed" else f"{query}_open"
-    listed = filtered_page(
+    listed = build_filtered_page(
         lambda bound, limit: tx.ledger.many(WorkItem, query, before=bound, limit=limit, **values),
         lambda item: request.state in (None, item.state) and request.label in (None, *item.labels),
-        before(request.cursor),
+        decode_bound(request.cursor),
         request.limit,
         tx.rules.limits,
     )
-    return Page(items=tuple(work_view(tx, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(build_work_view(tx, one) for one in listed.items), next=listed.next)
 
 
 def _choose_query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
@@ -325,7 +325,7 @@ def relate(tx: Transaction, request: RelateWork) -> WorkView:
         notices.record_and_notify(
             tx, WorkItemUpdated, related, move="relate", reason=f"{request.kind} {other.id}"
         )
-    return work_view(tx, related, related_by=_list_relations(tx, related))
+    return build_work_view(tx, related, related_by=_list_relations(tx, related))
 
 
 def _get_editable(tx: Transaction, ident: str) -> WorkItem:
@@ -352,4 +352,4 @@ def _record_settled(
 
 
 def _show(tx: Transaction, told: Noticed[WorkItem]) -> WorkView:
-    return work_view(tx, told.record, notes=told.notes)
+    return build_work_view(tx, told.record, notes=told.notes)

@@ -20,7 +20,7 @@ _PAGE = 100  # messages per query
 _MEDIA_TYPES = mimetypes.MimeTypes()  # created once, because it reads system files
 
 
-def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
+def read_sizes(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
     """Return the sizes of the stored files that a request names as `hash` or `hash:name`."""
     hashes = dict.fromkeys(text.partition(":")[0] for text in named)
     return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
@@ -35,14 +35,14 @@ def may_read(tx: Transaction, sha256: str) -> bool:
     if tx.is_operator or (me and tx.ledger.value("file_uploaded", hashed=sha256, agent=me)):
         return True
     before = LAST
-    while found := _messages(tx, sha256, before):
+    while found := _list_messages(tx, sha256, before):
         if any(_is_shown(tx, one) for one in found):
             return True
         before = found[-1].id
     return False
 
 
-def _messages(tx: Transaction, sha256: str, before: str) -> Sequence[Message]:
+def _list_messages(tx: Transaction, sha256: str, before: str) -> Sequence[Message]:
     return tx.ledger.many(Message, "file_messages", hashed=sha256, before=before, limit=_PAGE)
 
 
@@ -60,7 +60,7 @@ def _is_shown(tx: Transaction, message: Message) -> bool:
     return True
 
 
-def missing(sha256: str) -> Refused:
+def build_missing_refusal(sha256: str) -> Refused:
     return Refused(NotFound(noun="attachment", id=sha256[:80]))
 
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import AgentPath, Kind
-from scout.model.agent import Agent, PermissionProfile
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent, Lifecycle, PermissionProfile
 from scout.model.allowance import Allowance, AllowanceKind
 from scout.model.attention import (
     ATTENTION,
@@ -52,19 +52,26 @@ _ALLOWANCES = 500
 
 def is_person(agent: Agent | None) -> bool:
     """Whether an agent represents a person, not a program."""
-    return agent is not None and agent.kind is Kind.CONNECTOR
+    return agent is not None and agent.is_person
 
 
-def person_of(tx: Transaction, user: str) -> str:
-    """Return the id of the agent that represents a user; the operator's if the user has none here."""
+def find_person(tx: Transaction, user: str) -> str:
+    """Return the id of the agent that represents a user; the operator's if the user is retired or unknown."""
     if user == tx.services.operator:
         return tx.services.operator_agent
     path = str(AgentPath.root(user, "direct"))
     found = tx.ledger.one(Agent, "agent_at_path", path=path)
-    return found.id if found else tx.services.operator_agent
+    in_service = found is not None and found.lifecycle is not Lifecycle.RETIRED
+    return found.id if found is not None and in_service else tx.services.operator_agent
 
 
-def title_of(text: str) -> str:
+def person_for(tx: Transaction, agent_id: str | None) -> str:
+    """Return the person who answers for an agent: its user, in person."""
+    agent = tx.agent(agent_id)
+    return find_person(tx, (agent.owner if agent else None) or tx.services.operator)
+
+
+def shorten_title(text: str) -> str:
     """Return the first line of a text, shortened to title length."""
     line = next((one.strip() for one in text.splitlines() if one.strip()), "")
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
@@ -132,8 +139,8 @@ class _Matter(NamedTuple):
 def sync_item(tx: Transaction, record: Question | WorkItem) -> None:
     """Open an item while a person holds the record's next move, and close it when the record moves on."""
     holder = tx.agent(record.next_move_owner_id)
-    matter = _matter(record) if is_person(holder) else None
-    asked = _asked(tx, record)
+    matter = _choose_matter(record) if is_person(holder) else None
+    asked = _find_open_item(tx, record)
     for item in tx.ledger.many(Attention, "attention_about", dedupe=record.id):
         if item != asked and (matter is None or not _is_same(item, matter, holder)):
             close_item(tx, item)
@@ -146,26 +153,28 @@ def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
     return mine and (item.kind, item.title) == (matter.kind, matter.title)
 
 
-def _asked(tx: Transaction, record: Question | WorkItem | Flight) -> Attention | None:
+def _find_open_item(tx: Transaction, record: Question | WorkItem | Flight) -> Attention | None:
     """Return the open item that a record waits for, if any."""
     on = None if isinstance(record, Question) else record.waiting_on
     item = tx.get(Attention, on.ref) if on is not None else None
     return item if item is not None and item.state not in ATTENTION.terminal else None
 
 
-def _matter(record: Question | WorkItem) -> _Matter | None:
+def _choose_matter(record: Question | WorkItem) -> _Matter | None:
     if isinstance(record, Question):
         if record.state is not QuestionState.OPEN:
             return None  # the answer arrives as mail: nothing to decide
-        return _Matter(AttentionKind.QUESTION, title_of(record.body), record.asker_id)
+        return _Matter(AttentionKind.QUESTION, shorten_title(record.body), record.asker_id)
     if record.state is WorkState.REVIEW:
-        return _Matter(AttentionKind.REVIEW, title_of(f"review: {record.title}"), record.owner_id)
+        return _Matter(AttentionKind.REVIEW, shorten_title(f"review: {record.title}"), record.owner_id)
     if record.state is not WorkState.WAITING:
-        return _Matter(AttentionKind.WAITING, title_of(f"yours to do: {record.title}"), record.requester_id)
+        return _Matter(
+            AttentionKind.WAITING, shorten_title(f"yours to do: {record.title}"), record.requester_id
+        )
     on = record.waiting_on
     if on is not None and on.kind is WaitingKind.APPROVAL:
-        return _Matter(AttentionKind.APPROVAL, title_of(f"approve: {record.title}"), record.owner_id)
-    return _Matter(AttentionKind.WAITING, title_of(f"waiting for you: {record.title}"), record.owner_id)
+        return _Matter(AttentionKind.APPROVAL, shorten_title(f"approve: {record.title}"), record.owner_id)
+    return _Matter(AttentionKind.WAITING, shorten_title(f"waiting for you: {record.title}"), record.owner_id)
 
 
 def _remind(tx: Transaction, record: Question | WorkItem, matter: _Matter, holder: Agent) -> None:
@@ -178,7 +187,7 @@ def _remind(tx: Transaction, record: Question | WorkItem, matter: _Matter, holde
         options=question.options if question and question.state is QuestionState.OPEN else (),
         agent_id=matter.agent_id if matter.agent_id != holder.id else None,
         title=matter.title,
-        body=_body(record),
+        body=_get_body(record),
         return_path=ReturnPath(
             question_id=question.id if question else None,
             work_item_id=None if question else record.id,
@@ -188,7 +197,7 @@ def _remind(tx: Transaction, record: Question | WorkItem, matter: _Matter, holde
     )
 
 
-def _body(record: Question | WorkItem) -> str:
+def _get_body(record: Question | WorkItem) -> str:
     if isinstance(record, Question):
         return record.answer or record.body
     return "\n".join(one for one in (record.reason, record.progress.summary, record.description) if one)
@@ -207,7 +216,7 @@ def close_item(tx: Transaction, item: Attention, reason: str = "settled elsewher
 
 def block_on_item(tx: Transaction, item: Attention, flight: Flight | None, work: WorkItem | None) -> None:
     """Make the blocked flight and work item wait for this item, with the person as owner of the next move."""
-    person, reason = person_of(tx, item.user), WAITS
+    person, reason = find_person(tx, item.user), WAITS
     if flight is not None and flight.state is FlightState.RUNNING:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=item.id)
         waiting = wait_flight(flight, on, tx.now, next_move_owner_id=person, reason=reason)
@@ -225,13 +234,13 @@ def release_blocked(tx: Transaction, item: Attention) -> list[Flight]:
     """
     step, reason = FlightMove.RESUME, f"{item.id} is {item.state}"
     mine = tx.ledger.many(Flight, "flights_open_to", agent=item.agent_id, before=LAST, limit=_MANY)
-    waiting = [one for one in mine if one.state is FlightState.WAITING and _waits_for(one, item)]
+    waiting = [one for one in mine if one.state is FlightState.WAITING and _is_waiting_for(one, item)]
     flights = [resume_flight(one, tx.now) for one in waiting]
     for flight in flights:
         tx.record(FLIGHT_EVENTS[step], flight, move=step, reason=reason)
         _block_again(tx, item, flight)
     work = tx.get(WorkItem, item.return_path.work_item_id)
-    if work is not None and work.state is WorkState.WAITING and _waits_for(work, item):
+    if work is not None and work.state is WorkState.WAITING and _is_waiting_for(work, item):
         tx.record(WorkItemUpdated, resume_work(work, tx.now), move=WorkMove.RESUME, reason=reason)
     return flights
 
@@ -244,16 +253,16 @@ def _block_again(tx: Transaction, decided: Attention, flight: Flight) -> None:
         block_on_item(tx, others[-1], flight, None)
 
 
-def _waits_for(record: Flight | WorkItem, item: Attention) -> bool:
+def _is_waiting_for(record: Flight | WorkItem, item: Attention) -> bool:
     return record.waiting_on is not None and record.waiting_on.ref == item.id
 
 
 def close_items_of(tx: Transaction, flight: Flight) -> None:
     """Close the items of a finished flight, unless another flight waits for the same item."""
-    item = _asked(tx, flight)
+    item = _find_open_item(tx, flight)
     if item is not None:
         others = tx.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
-        if not any(one.id != flight.id and _waits_for(one, item) for one in others):
+        if not any(one.id != flight.id and _is_waiting_for(one, item) for one in others):
             close_item(tx, item, f"flight {flight.id} has ended")
     for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
         close_item(tx, item, f"flight {flight.id} has ended")
@@ -298,13 +307,13 @@ def report_wake_budget(tx: Transaction, conversation_id: str, wakes: Sequence[Ti
 # -- held flights: one open item per agent -----------------------------------------------------------
 
 
-def flights_held(ledger: Ledger, agent_id: str) -> list[Flight]:
+def list_held_flights(ledger: Ledger, agent_id: str) -> list[Flight]:
     """Return the held flights of an agent that wait for the operator, oldest first."""
     found = ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_MANY)
-    return [one for one in reversed(found) if _waits_for_operator(one)]
+    return [one for one in reversed(found) if _is_waiting_for_operator(one)]
 
 
-def _waits_for_operator(flight: Flight) -> bool:
+def _is_waiting_for_operator(flight: Flight) -> bool:
     on = flight.waiting_on
     return flight.phase is FlightPhase.HELD and on is not None and on.kind is WaitingKind.OPERATOR
 
@@ -332,7 +341,7 @@ def has_item(ledger: Ledger, agent_id: str) -> bool:
 
 def settle_held(tx: Transaction, agent_id: str) -> None:
     """Close the item when no flight of the agent is held any more."""
-    if flights_held(tx.ledger, agent_id):
+    if list_held_flights(tx.ledger, agent_id):
         return
     for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
         close_item(tx, item, "no ask is held any more")
@@ -342,7 +351,7 @@ def count_held(tx: Transaction, item: Attention) -> Attention:
     """Return the item with the current number of held asks in its title; the count is not stored."""
     if not (item.dedupe or "").startswith(_HELD) or item.agent_id is None:
         return item
-    count = len(flights_held(tx.ledger, item.agent_id))
+    count = len(list_held_flights(tx.ledger, item.agent_id))
     asks = "1 ask waits" if count == 1 else f"{count} asks wait"
     return replace(item, title=f"{item.title}: {asks}") if count else item
 
@@ -354,7 +363,7 @@ def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
     """Approve the item at once if an allowance covers it."""
     wish = item.permission
     found = (
-        find_allowance(_allowances_about(tx, item.user, wish), wish, asker_of(tx, item), tx.now)
+        find_allowance(_list_allowances(tx, item.user, wish), wish, describe_asker(tx, item), tx.now)
         if wish
         else None
     )
@@ -366,7 +375,7 @@ def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
     return tx.record(ATTENTION_EVENTS[move], allowed, move=move, reason=reason, source=by)
 
 
-def _allowances_about(tx: Transaction, user: str, wish: PermissionRequest) -> list[Allowance]:
+def _list_allowances(tx: Transaction, user: str, wish: PermissionRequest) -> list[Allowance]:
     """Return the allowances that may cover a request."""
     subjects = {AllowanceKind.TOOL: wish.tool, AllowanceKind.PATH: ""}
     if wish.command is not None:
@@ -380,7 +389,7 @@ def _allowances_about(tx: Transaction, user: str, wish: PermissionRequest) -> li
     ]
 
 
-def asker_of(tx: Transaction, item: Attention) -> Asker:
+def describe_asker(tx: Transaction, item: Attention) -> Asker:
     """Return the asking program's agent, directory and permission profile."""
     agent = tx.agent(item.agent_id)
     session = tx.get(Session, item.return_path.session_id)
@@ -389,6 +398,7 @@ def asker_of(tx: Transaction, item: Attention) -> Asker:
     return Asker(
         user=item.user,
         agent_id=item.agent_id,
+        session_id=item.return_path.session_id,
         project_root=agent.project_root if agent else None,
         directory=session.cwd if session else None,
         profile=profile or own or PermissionProfile.WORKSPACE_WRITE,

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.routing import posts
-from scout.broker.routing.unread import counts_by_conversation
+from scout.broker.routing.unread import count_by_conversation
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.address import fold_segment
@@ -32,22 +32,22 @@ _FEW = 3
 _NEWEST = (1 << 63) - 1
 
 
-def members_of(tx: Transaction, conversation_id: str, limit: int = _SHOWN) -> list[Member]:
+def list_members(tx: Transaction, conversation_id: str, limit: int = _SHOWN) -> list[Member]:
     """Return the current members of a conversation."""
     found = tx.ledger.many(Member, "members_of", conversation=conversation_id, after="", limit=limit)
     return [member for member in found if member.left_at is None]
 
 
-def name_of(tx: Transaction, conversation_id: str) -> str:
+def name_conversation(tx: Transaction, conversation_id: str) -> str:
     """Return a conversation's display name: its channel name, else its members."""
     conversation = tx.conversation(conversation_id)
     if conversation is not None and conversation.name:
         return f"#{conversation.name}"
-    members = members_of(tx, conversation_id, _FEW)
+    members = list_members(tx, conversation_id, _FEW)
     return " and ".join(sorted(tx.address(one.agent_id) for one in members))
 
 
-def membership(tx: Transaction, conversation_id: str) -> Member | None:
+def find_membership(tx: Transaction, conversation_id: str) -> Member | None:
     """Return the caller's membership in a conversation, if any."""
     me = tx.actor.agent_id
     member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=me) if me else None
@@ -59,14 +59,26 @@ def may_read(tx: Transaction, conversation: Conversation) -> Conversation:
     if conversation.kind is ConversationKind.THREAD:
         may_read(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
         return conversation
-    mine = membership(tx, conversation.id)
+    mine = find_membership(tx, conversation.id)
     told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == tx.actor.user
     if mine is None and not told_all:
-        tx.permit(Deed.READ, subject_of_place(conversation))
+        permit_in(tx, Deed.READ, conversation)
     return conversation
 
 
-def thread_on(tx: Transaction, message_id: str) -> Conversation:
+def permit_in(tx: Transaction, deed: Deed, conversation: Conversation) -> None:
+    """Refuse what the caller may not do in a conversation. For another user it does not exist.
+
+    The id of a channel follows from its owner and name, so a refusal would tell that there is one.
+    """
+    subject, owner = build_subject(conversation), conversation.owner
+    known = owner is None or owner in tx.view.users or tx.is_operator
+    if not known and not tx.allows(deed, subject):
+        raise tx.missing("conversation", conversation.id)
+    tx.permit(deed, subject)
+
+
+def ensure_thread(tx: Transaction, message_id: str) -> Conversation:
     """Return the thread on a message, created if needed; readers of the message may create it."""
     message = tx.need(Message, "message", message_id)
     parent = may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
@@ -94,7 +106,7 @@ def check_recipients(tx: Transaction, conversation: Conversation, agent: Agent) 
         check_recipients(tx, parent, agent)
         return conversation
     direct = conversation.kind is ConversationKind.DM
-    if not direct or agent.id in [one.agent_id for one in members_of(tx, conversation.id)]:
+    if not direct or agent.id in [one.agent_id for one in list_members(tx, conversation.id)]:
         return conversation
     address = tx.address(agent.id)
     speak = {"to": address, "body": "…"}
@@ -103,19 +115,19 @@ def check_recipients(tx: Transaction, conversation: Conversation, agent: Agent) 
     raise Refused(BadRequest(problem=problem, field="conversationId", remedies=(remedy,)))
 
 
-def default_recipients(tx: Transaction, conversation: Conversation) -> list[str]:
+def choose_default_recipients(tx: Transaction, conversation: Conversation) -> list[str]:
     """Return the recipients of a message without a target: the partner, or the author of the root message."""
     if conversation.kind is ConversationKind.DM:
-        return [one.agent_id for one in members_of(tx, conversation.id) if one.agent_id != tx.sender]
+        return [one.agent_id for one in list_members(tx, conversation.id) if one.agent_id != tx.sender]
     if conversation.kind is not ConversationKind.THREAD:
         return []
     root = tx.get(Message, conversation.root_message_id)
     if root is not None and root.sender != tx.sender:
         return [root.sender]
-    return default_recipients(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
+    return choose_default_recipients(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
 
 
-def subject_of_place(conversation: Conversation) -> Subject:
+def build_subject(conversation: Conversation) -> Subject:
     """Return a conversation as the subject of a permission check."""
     return Subject(
         name=conversation.name or conversation.id,
@@ -124,19 +136,19 @@ def subject_of_place(conversation: Conversation) -> Subject:
     )
 
 
-def conversation_view(tx: Transaction, kind: type[V], conversation: Conversation) -> V:
+def build_conversation_view(tx: Transaction, kind: type[V], conversation: Conversation) -> V:
     """Return a conversation with its members and the caller's unread count."""
-    views = tuple(_member_view(tx, conversation, one) for one in members_of(tx, conversation.id))
-    return extend_record(kind, conversation, members=views, unread=_counts(tx)[conversation.id])
+    views = tuple(_build_member_view(tx, conversation, one) for one in list_members(tx, conversation.id))
+    return extend_record(kind, conversation, members=views, unread=_count_unread(tx)[conversation.id])
 
 
-def _counts(tx: Transaction) -> Counter[str]:
+def _count_unread(tx: Transaction) -> Counter[str]:
     """Return the caller's unread counts by conversation."""
     me = tx.actor.agent_id
-    return counts_by_conversation(tx, me) if me else Counter()
+    return count_by_conversation(tx, me) if me else Counter()
 
 
-def _member_view(tx: Transaction, conversation: Conversation, member: Member) -> MemberView:
+def _build_member_view(tx: Transaction, conversation: Conversation, member: Member) -> MemberView:
     channel = conversation.kind is ConversationKind.CHANNEL
     owns = channel and conversation.created_by == member.agent_id
     roles = [MemberRole.OWNER] if owns else []
@@ -144,7 +156,7 @@ def _member_view(tx: Transaction, conversation: Conversation, member: Member) ->
     return extend_record(MemberView, member, address=tx.address(member.agent_id), roles=tuple(roles))
 
 
-def channel_named(tx: Transaction, name: str) -> Conversation:
+def require_channel(tx: Transaction, name: str) -> Conversation:
     """Return a channel by its name or id, else refuse."""
     owner = tx.actor.user or tx.services.operator
     folded = name if name.startswith("cnv_") else fold_segment(name.removeprefix("channel:").lstrip("#"))

@@ -33,24 +33,28 @@ from scout.model.events.talk import (
 _NEWEST = (1 << 63) - 1
 
 
-def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
+def ensure_direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
     """Return the direct conversation of two agents, created on first use."""
     ident = derive_dm_id(one, other)
     found = tx.conversation(ident)
     if found is not None:
         return found
-    both = tuple(new_member(tx, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
-    return create_conversation(tx, _made(tx, ident, ConversationKind.DM), both)
+    both = tuple(build_member(tx, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
+    return create_conversation(tx, _build_conversation(tx, ident, ConversationKind.DM), both)
 
 
-def broadcast_conversation(tx: Transaction, user: str) -> Conversation:
+def ensure_broadcast_conversation(tx: Transaction, user: str) -> Conversation:
     """Return a user's broadcast conversation, created on first use."""
     ident = derive_broadcast_id(user)
     found = tx.get(Conversation, ident)
-    return found or create_conversation(tx, _made(tx, ident, ConversationKind.BROADCAST, owner=user))
+    return found or create_conversation(
+        tx, _build_conversation(tx, ident, ConversationKind.BROADCAST, owner=user)
+    )
 
 
-def _made(tx: Transaction, ident: str, kind: ConversationKind, owner: str | None = None) -> Conversation:
+def _build_conversation(
+    tx: Transaction, ident: str, kind: ConversationKind, owner: str | None = None
+) -> Conversation:
     return Conversation(
         id=ident, created_at=tx.now, updated_at=tx.now, kind=kind, owner=owner, created_by=tx.sender
     )
@@ -65,7 +69,7 @@ def create_conversation(
     return conversation
 
 
-def new_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
+def build_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
     """Return a new membership, not stored yet."""
     return Member(
         id=derive_member_id(conversation_id, agent_id),
@@ -81,13 +85,13 @@ def ensure_member(tx: Transaction, conversation_id: str, agent_id: str) -> Membe
     member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
     if member is not None and member.left_at is None:
         return member
-    member = join(member, tx.now) if member else new_member(tx, conversation_id, agent_id)
-    newest = newest_message(tx, conversation_id)
+    member = join(member, tx.now) if member else build_member(tx, conversation_id, agent_id)
+    newest = find_newest_message(tx, conversation_id)
     member = replace(member, read_seq=max(member.read_seq, newest.seq if newest else 0))
     return tx.record(ConversationMember, member, move="join", target=conversation_id)
 
 
-def newest_message(tx: Transaction, conversation_id: str) -> Message | None:
+def find_newest_message(tx: Transaction, conversation_id: str) -> Message | None:
     """Return the newest message of a conversation."""
     return tx.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
@@ -185,7 +189,7 @@ def deliver(
     )
 
 
-def receipt_of(tx: Transaction, delivery: Delivery) -> DeliveryReceipt:
+def build_delivery_receipt(tx: Transaction, delivery: Delivery) -> DeliveryReceipt:
     """Return a delivery's entry in a receipt."""
     return DeliveryReceipt(
         delivery_id=delivery.id,

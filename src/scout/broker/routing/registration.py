@@ -1,9 +1,11 @@
 """Create agents: by registration, or for a project that is asked and has none."""
 
+from msgspec.structs import replace
+
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker.routing import routes
+from scout.broker.routing import routes, users
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.address import fold
+from scout.identity.address import fold, fold_segment
 from scout.identity.branch import check_ref
 from scout.identity.path import AgentPath, Kind
 from scout.identity.reserved import RESERVED
@@ -13,6 +15,7 @@ from scout.model.agent import (
     AgentConfig,
     Lifecycle,
     PermissionProfile,
+    ToolRole,
     create_agent,
     take_search_index,
     take_sub_index,
@@ -29,7 +32,7 @@ from scout.ports import Surroundings
 MAIN_BRANCH = "main"  # the root branch of a project without one
 
 
-def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
+def check_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
     """Return the config if the caller may set it; only the operator may set a command."""
     if config.command != (was.command if was else ()) and not tx.is_operator:
         needs = ("the operator's token",)
@@ -39,7 +42,7 @@ def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None
         check_own_folder(tx, config.workspace_dir)
     known = tx.services.harnesses
     if config.harness is not None and config.harness not in known:
-        raise Refused(routes.harness_unavailable(tx, config.harness))
+        raise Refused(routes.build_harness_refusal(tx, config.harness))
     return config
 
 
@@ -83,8 +86,21 @@ def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Su
     return agent
 
 
-def enter_at(tx: Transaction, path: AgentPath, config: AgentConfig) -> Agent:
-    """Store a new agent at a path; its last segment becomes the handle if that is free."""
+def enter_at(
+    tx: Transaction,
+    path: AgentPath,
+    config: AgentConfig,
+    *,
+    folder: str | None = None,
+    tool_role: ToolRole = ToolRole.DEV,
+) -> Agent:
+    """Store a new agent at a path; its last segment becomes the handle if that is free.
+
+    `folder`: the project that it works in.
+    """
+    users.ensure_user(tx, path.user)
+    if (made := tx.everybody.at_path(path)) is not None:
+        return made  # created with its user
     parent = tx.everybody.at_path(path.parent) if path.parent else None
     if path.parent is not None and parent is None:
         raise tx.missing("agent", str(path.parent))
@@ -97,7 +113,9 @@ def enter_at(tx: Transaction, path: AgentPath, config: AgentConfig) -> Agent:
         node=tx.services.node,
         by=tx.sender,
         parent_id=parent.id if parent else None,
-        definition_id=_free_name(tx, path),
+        definition_id=_choose_free_handle(tx, path),
+        project_root=folder,
+        tool_role=tool_role,
         config=config,
     )
     tx.record(AgentRegistered, agent, move="register")
@@ -105,7 +123,7 @@ def enter_at(tx: Transaction, path: AgentPath, config: AgentConfig) -> Agent:
     return agent
 
 
-def _free_name(tx: Transaction, path: AgentPath) -> str | None:
+def _choose_free_handle(tx: Transaction, path: AgentPath) -> str | None:
     """Return the handle for an agent path of the operator, unless it is reserved or taken."""
     name = str(path).rpartition("/")[2]
     foreign = path.user != tx.services.operator
@@ -136,16 +154,17 @@ def break_alias_named(tx: Transaction, agent: Agent) -> None:
         tx.record(AliasBrokenEvent, break_alias(alias, reason, tx.now), move="break", reason=reason)
 
 
-def base_agent(tx: Transaction, place: Surroundings) -> Agent:
-    """Return the agent of a project directory, created if there is none."""
+def ensure_base_agent(tx: Transaction, place: Surroundings) -> Agent:
+    """Return the agent that the caller's user has in a project directory, created if there is none."""
     folders = (place.directory, place.project_root, place.repository if place.workspace else None)
+    own = tx.directory_of(tx.actor.user or tx.services.operator)
     for folder in dict.fromkeys(one for one in folders if one):
-        if (found := tx.everybody.of_project(folder)) is not None:
+        if (found := own.of_project(folder)) is not None:
             return found
     return _enter_base_agent(tx, place)
 
 
-def root_agent(tx: Transaction, place: Surroundings) -> Agent:
+def ensure_root_agent(tx: Transaction, place: Surroundings) -> Agent:
     """Return the agent at the root of a project's tree, created if there is none.
 
     It may have no birth branch, if it was registered before the project had one.
@@ -169,7 +188,7 @@ def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
     def taken(name: str) -> bool:
         wanted = Wanted(definition_id=name, workspace=place.workspace, exact=True, node=tx.services.node)
         holders = tx.everybody.find(wanted, 1)
-        return bool(holders) and holders[0].project_root != place.project_root
+        return any((one.project_root, one.owner) != (place.project_root, owner) for one in holders)
 
     definition = name_directory_agent(place.definition, place.parent_folder, place.configured_name, taken)
     branch = place.branch or MAIN_BRANCH
@@ -183,11 +202,15 @@ def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
         root_branch=None if place.workspace else check_ref(branch),
     )
     decided = decide_registration(wish, tx.everybody)
+    if decided.existing is not None and decided.existing.owner != owner:
+        # Another user's agent of the same project has the name.
+        own = replace(wish, definition=f"{fold_segment(owner)}-{definition}", root_branch=None)
+        decided = decide_registration(own, tx.everybody)
     if decided.existing is not None:
         return decided.existing
     if place.harness is not None and place.harness not in tx.services.harnesses:
         hint = f"it is named in .scout/project.toml of {place.project_root}"
         look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
-        raise Refused(routes.unknown_harness(tx.services, place.harness, look, hint=hint))
+        raise Refused(routes.build_unknown_harness_refusal(tx.services, place.harness, look, hint=hint))
     config = AgentConfig(harness=place.harness, model=place.model)
     return enter(tx, decided, config, place)

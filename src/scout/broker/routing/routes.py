@@ -8,8 +8,8 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import Kind
-from scout.model.agent import Agent, AgentMove, Lifecycle, move_agent
+from scout.identity.path import Kind, ModelRole
+from scout.model.agent import Agent, AgentMove, Lifecycle, PermissionProfile, move_agent
 from scout.model.ask import Ask
 from scout.model.endpoint import (
     ACTIVE,
@@ -18,6 +18,7 @@ from scout.model.endpoint import (
     EndpointMove,
     EndpointState,
     Transport,
+    get_permission_profile,
     is_online,
     move_endpoint,
 )
@@ -29,9 +30,13 @@ from scout.policy.choose import Choice, Demand, choose, choose_default_harness
 from scout.policy.directory import Viewpoint
 from scout.policy.nearest import rank_names
 from scout.policy.permit import Actor, check_directory
+from scout.policy.roles import HarnessModel, choose_runtime, find_runtime
 from scout.policy.wake import Reach, build_reach
 
 _LONGEST_NAME = 60  # of an unknown harness, in a refusal
+_DEFAULT = "harness"  # the setting of the default harness
+# Agents that never connect by themselves: Scout runs them by their model role.
+_RUN_BY_SCOUT = frozenset({Kind.CONNECTOR, Kind.MEMORY, Kind.SEARCH, Kind.SUBUSER, Kind.TASK})
 
 
 class AgentRoute(Record):
@@ -43,14 +48,14 @@ class AgentRoute(Record):
     runs: bool = False
 
 
-def shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+def list_shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
     """Return the endpoints that are not isolated for one ask."""
     return [one for one in endpoints if one.isolated_for is None]
 
 
-def choice_for(tx: Transaction, agent: Agent, wish: Demand) -> Choice:
+def choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice:
     """Choose the endpoint for a demand; isolated endpoints count only if the demand names a session."""
-    endpoints = tx.endpoints(agent.id) if wish.session_id else shared_endpoints(tx.endpoints(agent.id))
+    endpoints = tx.endpoints(agent.id) if wish.session_id else list_shared_endpoints(tx.endpoints(agent.id))
     wish = replace(wish, may_start=may_start(tx, agent, wish))
     return choose(agent, lambda: tx.address(agent.id), endpoints, wish, now=tx.now)
 
@@ -59,15 +64,18 @@ def may_start(tx: Transaction, agent: Agent, wish: Demand) -> bool:
     """Whether Scout can start the demanded harness for the agent on this node."""
     here = wish.node in (None, tx.services.node)
     return (
-        here and wish.harness is not None and is_startable(tx, agent) and not _lacks(tx, agent, wish.harness)
+        here
+        and wish.harness is not None
+        and is_startable(tx, agent)
+        and not _explain_missing_harness(tx, agent, wish.harness)
     )
 
 
 def is_startable(tx: Transaction, agent: Agent) -> bool:
-    """Whether Scout starts programs for an agent: it has a harness, a directory, or a held endpoint."""
-    if agent.kind is Kind.CONNECTOR:
+    """Whether Scout starts programs for an agent: by its kind, its harness, its directory or an endpoint."""
+    if agent.is_person:
         return False
-    given = agent.config.harness or agent.project_root or agent.working_dir
+    given = agent.config.harness or agent.project_root or agent.working_dir or agent.kind in _RUN_BY_SCOUT
     return bool(given) or any(one.held for one in tx.endpoints(agent.id))
 
 
@@ -77,11 +85,11 @@ def check_harness(tx: Transaction, agent: Agent, wish: Demand) -> None:
     if wish.harness is None or wish.harness in attached or wish.session_id is not None:
         return
     known = wish.harness in tx.services.harnesses
-    if not known or (is_startable(tx, agent) and _lacks(tx, agent, wish.harness)):
-        raise Refused(harness_unavailable(tx, wish.harness, agent))
+    if not known or (is_startable(tx, agent) and _explain_missing_harness(tx, agent, wish.harness)):
+        raise Refused(build_harness_refusal(tx, wish.harness, agent))
 
 
-def demand_of(tx: Transaction, ask: Ask) -> Demand:
+def build_demand(tx: Transaction, ask: Ask) -> Demand:
     """Return the demand of a stored ask."""
     return Demand(
         session_id=ask.target_session_id,
@@ -92,7 +100,7 @@ def demand_of(tx: Transaction, ask: Ask) -> Demand:
     )
 
 
-def route_of(
+def choose_route(
     tx: Transaction,
     agent: Agent,
     choice: Choice | None = None,
@@ -101,19 +109,19 @@ def route_of(
     strict: bool = False,
 ) -> AgentRoute:
     """Return the route to an agent. `harness`: only this one; `strict`: refuse if no harness can run it."""
-    endpoints = shared_endpoints(tx.endpoints(agent.id))
-    endpoint = choice.endpoint if choice else _online(tx, endpoints) or _let_go(endpoints)
+    endpoints = list_shared_endpoints(tx.endpoints(agent.id))
+    endpoint = choice.endpoint if choice else _find_online_endpoint(tx, endpoints) or _let_go(endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, tx.now, tx.rules.periods.online_within):
-            return AgentRoute(reach=_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
+            return AgentRoute(reach=_build_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
         endpoint = choice = None  # an offline pull endpoint does not limit what Scout may start
     named = harness or (endpoint.harness if endpoint else choice.harness if choice else None)
-    runner, why_not = _runner(tx, agent, named, strict)
-    reach = _reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
+    runner, why_not = _choose_harness(tx, agent, named, strict)
+    reach = _build_reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
     return AgentRoute(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
 
 
-def _online(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
+def _find_online_endpoint(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
     within = tx.rules.periods.online_within
     return next((one for one in endpoints if is_online(one, tx.now, within)), None)
 
@@ -129,10 +137,10 @@ def _let_go(endpoints: Sequence[Endpoint]) -> Endpoint | None:
 
 def is_live(tx: Transaction, agent: Agent) -> bool:
     """Whether an endpoint of the agent is online."""
-    return _online(tx, tx.endpoints(agent.id)) is not None
+    return _find_online_endpoint(tx, tx.endpoints(agent.id)) is not None
 
 
-def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
+def _build_reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
     return build_reach(
         agent,
         tx.address(agent.id),
@@ -140,7 +148,7 @@ def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not
         tx.now,
         tx.rules.periods,
         wakeable=not why_not,
-        person=agent.kind is Kind.CONNECTOR,
+        person=agent.is_person,
         why_not=why_not,
     )
 
@@ -150,22 +158,22 @@ def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not
 
 def choose_runner(tx: Transaction, agent: Agent) -> str:
     """Return the harness that would run an agent, or refuse: none is ready, or several are."""
-    harness, _ = _runner(tx, agent, None, strict=True)
+    harness, _ = _choose_harness(tx, agent, None, strict=True)
     assert harness is not None  # a strict choice without one is refused
     return harness
 
 
-def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
+def _choose_harness(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
     """Return the harness that would run the agent, and the reason if it cannot."""
-    if agent.kind is Kind.CONNECTOR:
+    if agent.is_person:
         return None, "a person is not started"
-    harness = named or agent.config.harness or tx.services.default_harness
+    harness = named or find_set_harness(tx, agent) or tx.services.default_harness
     if harness is None:
         offered = [name for name, one in tx.services.harnesses.items() if not one.capabilities.hidden]
-        ready = [name for name in offered if not _lacks(tx, agent, name)]
+        ready = [name for name in offered if not _explain_missing_harness(tx, agent, name)]
         if not ready:
             if strict and is_startable(tx, agent):
-                raise Refused(_none_ready(tx, agent))
+                raise Refused(_build_none_ready_refusal(tx, agent))
             return None, "no live session, and no harness is set for it"
         try:
             harness = choose_default_harness(None, None, None, ready, tx.address(agent.id))
@@ -173,9 +181,9 @@ def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> t
             if strict:
                 raise
             return None, f"no live session, and {refusal.diagnostic.message}"
-    lacks = _lacks(tx, agent, harness)
+    lacks = _explain_missing_harness(tx, agent, harness)
     if lacks and strict:
-        raise Refused(harness_unavailable(tx, harness, agent))
+        raise Refused(build_harness_refusal(tx, harness, agent))
     try:
         if not lacks:
             _check_folder(tx, agent, harness)
@@ -186,7 +194,18 @@ def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> t
     return harness, lacks
 
 
-def _lacks(tx: Transaction, agent: Agent, harness: str) -> str:
+def find_set_harness(tx: Transaction, agent: Agent) -> str | None:
+    """Return the harness that is set for an agent: in its config, else for its role."""
+    role = find_runtime(tx.rules.roles, agent.model_role)
+    return agent.config.harness or (role.harness if role is not None else None)
+
+
+def choose_agent_runtime(tx: Transaction, agent: Agent, harness: str) -> HarnessModel:
+    """Return the model and effort with which a harness runs an agent, unless an ask names another model."""
+    return choose_runtime(agent.config, find_runtime(tx.rules.roles, agent.model_role), harness)
+
+
+def _explain_missing_harness(tx: Transaction, agent: Agent, harness: str) -> str:
     """Return why a harness cannot run an agent; empty if it can."""
     services = tx.services
     if harness not in services.harnesses:
@@ -197,23 +216,36 @@ def _lacks(tx: Transaction, agent: Agent, harness: str) -> str:
     return "" if probe is None or probe.ready else probe.hint or f"{harness} is not ready"
 
 
-def folder_of(agent: Agent) -> str | None:
+def get_folder(agent: Agent) -> str | None:
     """Return the folder in which an agent's programs run: the one in its settings comes first."""
     return agent.config.workspace_dir or agent.working_dir or agent.project_root
 
 
-def folder_notes(tx: Transaction, agent: Agent) -> tuple[str, ...]:
+def describe_folder(tx: Transaction, agent: Agent) -> tuple[str, ...]:
     """Return a note if an agent's programs run in an empty folder, because it has none."""
     harness = tx.services.harnesses.get(agent.config.harness or "")
-    if harness is None or not harness.capabilities.starts_programs or folder_of(agent) is not None:
+    if harness is None or not harness.capabilities.starts_programs or get_folder(agent) is not None:
         return ()
     set_folder = f"scout agent config {tx.address(agent.id)} --working-dir DIR"
     return (f"it has no project folder, so its program runs in an empty one; to set a folder: {set_folder}",)
 
 
+def describe_profile(tx: Transaction, agent: Agent, route: AgentRoute) -> tuple[str, ...]:
+    """Return a note if the program that runs an agent does not enforce the profile that was set for it."""
+    profile = get_permission_profile(agent, route.endpoint)
+    harness = tx.services.harnesses.get(route.harness or "") if route.runs else None
+    if harness is None or not harness.capabilities.starts_programs:
+        return ()
+    if profile in (PermissionProfile.WORKSPACE_WRITE, *harness.capabilities.native_profiles):
+        return ()
+    probe = tx.services.ready.get(harness.name)
+    known = [note for note in (probe.notes if probe else ()) if note.startswith(f"{profile}:")]
+    return (known[0] if known else f"{harness.name} does not enforce the permission profile {profile}",)
+
+
 def _check_folder(tx: Transaction, agent: Agent, harness: str) -> None:
     """Refuse if no program may be started in the agent's own directory."""
-    folder = folder_of(agent)
+    folder = get_folder(agent)
     if folder is None:
         return
     repository = tx.place.repository if tx.place and tx.place.directory == folder else agent.project_root
@@ -224,12 +256,14 @@ def check_folder(tx: Transaction, folder: str, harness: str, repository: str | N
     """Refuse a directory outside the allowed roots; the operator's own repository becomes a root."""
     if not tx.services.harnesses[harness].capabilities.starts_programs:
         return
-    allowed = check_directory(folder, tx.services.roots, _person(tx), tx.services.places.home, repository)
+    allowed = check_directory(
+        folder, tx.services.roots, _get_root_owner(tx), tx.services.places.home, repository
+    )
     if allowed.adds_root:
         tx.new_roots.append(allowed.root)
 
 
-def _person(tx: Transaction) -> Actor:
+def _get_root_owner(tx: Transaction) -> Actor:
     """Return the actor for the root check; without a token (the broker itself) it cannot add a root."""
     actor = tx.actor
     return actor if actor.token_id else replace(actor, kind=TokenKind.AGENT)
@@ -241,14 +275,15 @@ def can_wake_live(services: Services, harness: str | None) -> bool:
     return found is not None and found.capabilities.live_wake
 
 
-def unknown_harness(
+def build_unknown_harness_refusal(
     services: Services, harness: str, *remedies: Remedy, hint: str = ""
 ) -> HarnessUnavailable:
     """Return the refusal of an unknown harness, with the nearest names."""
     near = rank_names(harness, services.harnesses, 3)
-    if harness == services.default_harness and not hint:
-        hint = "it is the default in the settings"
-        right = ({"key": "harness", "value": name} for name in near[:1])
+    key = _find_setting(services, harness) if not hint else None
+    if key is not None:
+        hint = "it is the default in the settings" if key == _DEFAULT else f"it is set in {key}"
+        right = ({"key": key, "value": name} for name in near[:1])
         remedies = (*(Remedy(operation="config.set", parameters=one) for one in right), *remedies)
     return HarnessUnavailable(
         harness=harness[:_LONGEST_NAME],
@@ -260,12 +295,20 @@ def unknown_harness(
     )
 
 
-def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
+def _find_setting(services: Services, harness: str) -> str | None:
+    """Return the setting that names a harness: the default, or a role."""
+    if harness == services.default_harness:
+        return _DEFAULT
+    named = {role: find_runtime(services.rules.roles, role) for role in ModelRole}
+    return next((f"roles.{role}" for role, one in named.items() if one and one.harness == harness), None)
+
+
+def build_harness_refusal(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
     """Return the refusal of a harness that cannot run here."""
     services = tx.services
     look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
     if harness not in services.harnesses:
-        return unknown_harness(services, harness, look)
+        return build_unknown_harness_refusal(services, harness, look)
     needs = services.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
         address = tx.address(agent.id)
@@ -279,7 +322,7 @@ def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = Non
     return HarnessUnavailable(harness=harness, missing=missing, hint=hint, program=program, remedies=(look,))
 
 
-def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
+def _build_none_ready_refusal(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
     """Return the refusal if no harness is ready to run an agent."""
     address = tx.address(agent.id)
     queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
@@ -294,7 +337,7 @@ def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
 # -- endpoints ---------------------------------------------------------------------------------------
 
 
-def endpoint_of(tx: Transaction, session_id: str | None) -> Endpoint | None:
+def find_endpoint(tx: Transaction, session_id: str | None) -> Endpoint | None:
     """Return the current endpoint of a session."""
     if session_id is None:
         return None
@@ -336,7 +379,7 @@ def record_presence(
     tx.append(kind, endpoint.agent_id, seen)
 
 
-def retired_target(tx: Transaction, agent: Agent) -> RetiredTarget:
+def build_retired_refusal(tx: Transaction, agent: Agent) -> RetiredTarget:
     """Return the refusal of a request to a retired agent."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
     return RetiredTarget(address=tx.address(agent.id), agent_id=agent.id, remedies=(revive,))

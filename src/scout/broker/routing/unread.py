@@ -50,7 +50,7 @@ START = Position()
 LATEST = Position(LAST, _NEWEST)  # the start of a newest-first list
 
 
-def _any(_: Delivery) -> bool:
+def _accept_any(_: Delivery) -> bool:
     return True
 
 
@@ -59,7 +59,7 @@ def list_unread(
     agent_id: str,
     limit: int,
     start: Position = START,
-    wanted: Callable[[Delivery], bool] = _any,
+    wanted: Callable[[Delivery], bool] = _accept_any,
 ) -> list[Unread]:
     """List an agent's unread items after a position, oldest first; `wanted` filters the deliveries."""
     delivered = _list_delivered(tx, agent_id, limit, start.delivery_id, wanted)
@@ -82,7 +82,9 @@ def _list_delivered(
 
 def _list_said(tx: Transaction, agent_id: str, limit: int, after: int) -> list[Message]:
     """List unread group messages, oldest first; only the `limit` conversations with the oldest are read."""
-    places = [place for place in followed_places(tx, agent_id, after) if place.next_seq is not None]
+    places = [
+        place for place in list_followed_conversations(tx, agent_id, after) if place.next_seq is not None
+    ]
     places.sort(key=lambda place: place.next_seq or 0)
     found: list[Message] = []
     for place in places[:limit]:
@@ -104,7 +106,7 @@ def _list_said_before(tx: Transaction, agent_id: str, limit: int, before: int) -
     rows = tx.ledger.rows("followed_back", agent=agent_id, before=before)
     newest = sorted((row for row in rows if row[2] is not None), key=lambda row: row[2], reverse=True)
     places = [(str(row[0]), 0) for row in newest[:limit]]
-    if (broadcast := _unjoined_broadcast(tx, agent_id)) is not None:
+    if (broadcast := _find_unjoined_broadcast(tx, agent_id)) is not None:
         places.append((broadcast.conversation_id, broadcast.read_seq))
     found: list[Message] = []
     for conversation_id, since in places:
@@ -127,14 +129,14 @@ class Followed(NamedTuple):
     next_seq: int | None
 
 
-def followed_places(tx: Transaction, agent_id: str, after: int = 0) -> list[Followed]:
+def list_followed_conversations(tx: Transaction, agent_id: str, after: int = 0) -> list[Followed]:
     """Return an agent's group conversations, including its user's broadcasts."""
     places = [Followed(*row) for row in tx.ledger.rows("followed_of", agent=agent_id, after=after)]
-    broadcast = _unjoined_broadcast(tx, agent_id, after)
+    broadcast = _find_unjoined_broadcast(tx, agent_id, after)
     return places if broadcast is None else [*places, broadcast]
 
 
-def talks_of(tx: Transaction, agent_id: str) -> list[str]:
+def list_followed_ids(tx: Transaction, agent_id: str) -> list[str]:
     """Return the ids of group conversations that reach an agent, including a broadcast not yet created."""
     agent = tx.agent(agent_id)
     places = [str(row[0]) for row in tx.ledger.rows("followed_all", agent=agent_id)]
@@ -142,7 +144,7 @@ def talks_of(tx: Transaction, agent_id: str) -> list[str]:
     return list(dict.fromkeys((*places, *to_all)))
 
 
-def broadcast_for(tx: Transaction, agent_id: str) -> Conversation | None:
+def find_broadcast(tx: Transaction, agent_id: str) -> Conversation | None:
     """Return the broadcast conversation that reaches an agent of this node, if there is one."""
     agent = tx.agent(agent_id)
     if agent is None or agent.owner is None or agent.node != tx.services.node:
@@ -150,9 +152,9 @@ def broadcast_for(tx: Transaction, agent_id: str) -> Conversation | None:
     return tx.conversation(derive_broadcast_id(agent.owner))
 
 
-def _unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> Followed | None:
+def _find_unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> Followed | None:
     """Return the broadcasts for an agent that has read none yet, counted from its registration."""
-    found = broadcast_for(tx, agent_id)
+    found = find_broadcast(tx, agent_id)
     if found is None or tx.ledger.rows("followed_at", agent=agent_id, conversation=found.id):
         return None
     since = int(tx.ledger.value("first_fact_of", ref=str(Ref.to(agent_id))) or 0)
@@ -166,7 +168,7 @@ def read_up_to(tx: Transaction, agent_id: str, conversation_id: str) -> int:
     rows = tx.ledger.rows("followed_at", agent=agent_id, conversation=conversation_id)
     if rows:
         return int(rows[0][0])
-    broadcast = _unjoined_broadcast(tx, agent_id)
+    broadcast = _find_unjoined_broadcast(tx, agent_id)
     is_it = broadcast is not None and broadcast.conversation_id == conversation_id
     return broadcast.read_seq if broadcast is not None and is_it else _NEWEST
 
@@ -176,14 +178,14 @@ def read_up_to(tx: Transaction, agent_id: str, conversation_id: str) -> int:
 
 def count_unread(tx: Transaction, agent_id: str) -> int:
     """Count an agent's unread items, up to a thousand deliveries and a thousand per conversation."""
-    return counts_by_conversation(tx, agent_id).total()
+    return count_by_conversation(tx, agent_id).total()
 
 
-def counts_by_conversation(tx: Transaction, agent_id: str) -> Counter[str]:
+def count_by_conversation(tx: Transaction, agent_id: str) -> Counter[str]:
     """Count an agent's unread items by conversation."""
     rows = tx.ledger.rows("inbox_places", agent=agent_id, limit=_COUNTED)
     counts = Counter[str](row[0] or "" for row in rows)
-    for place in followed_places(tx, agent_id):
+    for place in list_followed_conversations(tx, agent_id):
         if place.next_seq is not None:
             bounds = {"conversation": place.conversation_id, "after": place.read_seq, "limit": _COUNTED}
             counts[place.conversation_id] += tx.ledger.value("messages_unread", agent=agent_id, **bounds)
@@ -195,10 +197,10 @@ def counts_by_conversation(tx: Transaction, agent_id: str) -> Counter[str]:
 
 def mark_read(tx: Transaction, agent_id: str, conversation_id: str, seq: int) -> None:
     """Advance an agent's read cursor in a group conversation; never back, nor past the newest message."""
-    newest = posts.newest_message(tx, conversation_id)
+    newest = posts.find_newest_message(tx, conversation_id)
     seq = min(seq, newest.seq if newest else 0)
     member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
-    member = member or posts.new_member(tx, conversation_id, agent_id)
+    member = member or posts.build_member(tx, conversation_id, agent_id)
     moved = advance_cursor(member, seq, tx.now)
     if moved is not member:
         tx.record(ConversationCursor, moved, move="read", target=conversation_id, source=agent_id)

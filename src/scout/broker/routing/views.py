@@ -8,9 +8,9 @@ from scout.base.record import Record
 from scout.broker.routing import routes
 from scout.broker.routing.unread import count_unread
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.alias import Alias
+from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
@@ -39,12 +39,12 @@ def extend_record(kind: type[T], record: Record, **more: object) -> T:
     return kind(**asdict(record), **more)
 
 
-def agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
+def build_agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
     """Return an agent with its status and names."""
-    return extend_record(AgentView, agent, **_shown(tx, agent, endpoints))
+    return extend_record(AgentView, agent, **_build_agent_fields(tx, agent, endpoints))
 
 
-def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
+def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
     """Return an agent with its endpoints, sessions, aliases and counts."""
     ledger, user = tx.ledger, tx.actor.user
     endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
@@ -54,18 +54,18 @@ def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
     return extend_record(
         AgentDetail,
         agent,
-        **_shown(tx, agent, endpoints),
+        **_build_agent_fields(tx, agent, endpoints),
         endpoints=tuple(endpoints),
         sessions=tuple(ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_FEW)),
         open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
         unread=count_unread(tx, agent.id),
         aliases=tuple(alias.name for alias in aliases),
-        notes=routes.folder_notes(tx, agent),
+        notes=routes.describe_folder(tx, agent),
         reservations=tuple(one for one in held if is_active_reservation(one, tx.now)),
     )
 
 
-def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
+def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
     if endpoints is None:
         endpoints = tx.endpoints(agent.id)
     flights = tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
@@ -73,7 +73,7 @@ def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> d
     needs = [one for one in waits if one.source.id == agent.id]
     within = tx.rules.periods.online_within
     status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
-    if agent.kind is Kind.CONNECTOR and agent.id == tx.actor.agent_id:
+    if agent.is_person and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is online
     return {
         "status": status,
@@ -86,7 +86,7 @@ def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> d
     }
 
 
-def flight_view(tx: Transaction, flight: Flight) -> FlightView:
+def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
     """Return a flight with its addresses, the ask's body, and its delivery attempts."""
     ledger = tx.ledger
     deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
@@ -95,17 +95,33 @@ def flight_view(tx: Transaction, flight: Flight) -> FlightView:
     message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
     return extend_record(
         FlightView,
-        _with_reason(tx, _in_line(tx, flight)),
+        _show_reason(tx, _show_place_in_line(tx, flight)),
         target_address=tx.address(flight.target),
         requester_address=tx.address(flight.requester_id),
         body=message.body if message else "",
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
         remedies=flight.error.remedies if flight.error else (),
+        **_describe_runtime(tx, flight),
     )
 
 
-def _with_reason(tx: Transaction, record: W) -> W:
+def _describe_runtime(tx: Transaction, flight: Flight) -> dict[str, str | None]:
+    """Return the harness and model that the ask named, and those of the session that runs it."""
+    ask, session = tx.get(Ask, flight.ask_id), tx.get(Session, flight.session_id)
+    asked = {"harness_requested": ask.harness, "model_requested": ask.model} if ask is not None else {}
+    if session is None:
+        return asked
+    return {
+        **asked,
+        "harness_observed": session.harness,
+        "model_resolved": session.model_requested,
+        "model_observed": session.model_observed,
+        "effort": session.effort,
+    }
+
+
+def _show_reason(tx: Transaction, record: W) -> W:
     """Show the item's title as the reason of a record that waits for it, if the caller may read the item."""
     on = record.waiting_on
     item = tx.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
@@ -114,14 +130,14 @@ def _with_reason(tx: Transaction, record: W) -> W:
     return replace(record, reason=f"waiting for an answer to: {item.title}")
 
 
-def _in_line(tx: Transaction, flight: Flight) -> Flight:
+def _show_place_in_line(tx: Transaction, flight: Flight) -> Flight:
     """Show a queued flight's current place in line as its reason; the place is not stored."""
     waits = flight.state is FlightState.QUEUED and flight.phase is not FlightPhase.HELD
     place = tx.services.line.get(flight.id) if waits else None
     return replace(flight, reason=place) if place else flight
 
 
-def question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
+def build_question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
     """Return a question with its addresses and its work item."""
     return extend_record(
         QuestionView,
@@ -133,12 +149,12 @@ def question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = 
     )
 
 
-def work_view(tx: Transaction, item: WorkItem, **more: object) -> WorkView:
+def build_work_view(tx: Transaction, item: WorkItem, **more: object) -> WorkView:
     """Return a work item with its addresses."""
     holder = item.next_move_owner_id
     return extend_record(
         WorkView,
-        _with_reason(tx, item),
+        _show_reason(tx, item),
         owner_address=tx.address(item.owner_id),
         requester_address=tx.address(item.requester_id),
         next_move_address=tx.address(holder) if holder else None,

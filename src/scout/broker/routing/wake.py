@@ -12,9 +12,8 @@ from scout.broker.routing import (
     posts,
     routes,
 )
-from scout.broker.routing.attention_items import show_held
+from scout.broker.routing.attention_items import person_for, show_held
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.ask import Ask, IfUnreachable
 from scout.model.conversation import (
@@ -52,12 +51,12 @@ def find_route(
 ) -> tuple[routes.AgentRoute, str]:
     """Return the route of an ask, and the reason if it must be queued."""
     try:
-        route = routes.route_of(tx, agent, choice, harness=wish.harness, strict=True)
+        route = routes.choose_route(tx, agent, choice, harness=wish.harness, strict=True)
         check_reach(route.reach)
     except Refused as refusal:
         if not queue:
             raise
-        return routes.route_of(tx, agent), refusal.diagnostic.message
+        return routes.choose_route(tx, agent), refusal.diagnostic.message
     return route, ""
 
 
@@ -65,15 +64,15 @@ def find_route_again(
     tx: Transaction, ask: Ask, agent: Agent, *, queue: bool = False
 ) -> tuple[routes.AgentRoute, str]:
     """Return the route of an existing ask; `queue` lets it wait even if its asker did not allow that."""
-    wish = routes.demand_of(tx, ask)
+    wish = routes.build_demand(tx, ask)
     queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
     try:
-        choice = routes.choice_for(tx, agent, wish)
+        choice = routes.choose_endpoint(tx, agent, wish)
         return find_route(tx, agent, wish, choice, queue=queue)
     except Refused as refusal:
         if not queue:
             raise
-        return routes.route_of(tx, agent), refusal.diagnostic.message
+        return routes.choose_route(tx, agent), refusal.diagnostic.message
 
 
 def decide_ask_wake(
@@ -86,7 +85,7 @@ def decide_ask_wake(
         sender=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
         follow_up=ask.sender == ask.target,
         targets=(party,),
-        place=wake_context(tx, conversation),
+        place=build_wake_context(tx, conversation),
     )
     return decide_who_is_woken(tx, occasion, {ask.target: route.reach})
 
@@ -129,12 +128,12 @@ def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, 
     else:
         return flight
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
-    owner = tx.services.operator_agent
+    owner = person_for(tx, ask.target)
     held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=reason)
     return replace(held, next_check_at=tx.now.plus(check))
 
 
-def wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
+def build_wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
     """Return the facts about a conversation that wake rules use; a thread follows its channel's policy."""
     rules = conversation
     while rules.kind is ConversationKind.THREAD:
@@ -166,20 +165,20 @@ def decide_who_is_woken(
     for agent_id in dict.fromkeys(ids):
         agent = None if agent_id in reaches else tx.agent(agent_id)
         if agent is not None:
-            reaches[agent_id] = routes.route_of(tx, agent).reach
+            reaches[agent_id] = routes.choose_route(tx, agent).reach
     decision = decide_wake(occasion, reaches, tx.rules.routing)
     if decision.action is not WakeAction.WAKE or place is None or _is_asked_by_person(tx, occasion):
         return decision
-    return _within_budget(tx, decision, place.conversation_id)
+    return _apply_wake_budget(tx, decision, place.conversation_id)
 
 
 def _is_asked_by_person(tx: Transaction, occasion: Occasion) -> bool:
     """Whether a person causes the wake."""
     sender = tx.agent(occasion.sender.agent_id)
-    return sender is not None and sender.kind is Kind.CONNECTOR
+    return sender is not None and sender.is_person
 
 
-def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str) -> WakeDecision:
+def _apply_wake_budget(tx: Transaction, decision: WakeDecision, conversation_id: str) -> WakeDecision:
     """Return the decision, turned into a hold if agents have used up the conversation's wake budget."""
     most = tx.rules.limits.wakes_per_hour
     since = int(tx.now.plus(-_HOUR))
@@ -187,7 +186,7 @@ def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str
     if tx.ledger.value("wakes_recent_count", **wanted) < most:
         return decision
     wakes = tx.ledger.times("wakes_recent", **wanted)
-    name = conversations.name_of(tx, conversation_id)
+    name = conversations.name_conversation(tx, conversation_id)
     held = apply_wake_budget(decision, wakes, tx.rules.limits, tx.now, name=name)
     if held is not decision:
         attention_items.report_wake_budget(tx, conversation_id, wakes, name)
@@ -223,13 +222,13 @@ def deliver_message(
         show_held(tx, reached, "is started by hand", decision.remedies)
     wakes = decision.action is WakeAction.WAKE
     agent = tx.agent(reached) if wakes else None
-    route = routes.route_of(tx, agent) if agent else None
+    route = routes.choose_route(tx, agent) if agent else None
     return posts.deliver(
         tx,
         message,
         reached,
         wake=route is not None and route.runs,
-        delegates=delegates and _expects_answer(decision, reached),
+        delegates=delegates and _is_answer_expected(decision, reached),
         rule=decision.rule,
         reason=explain_decision(tx, decision),
         endpoint_id=route.endpoint.id if route and route.endpoint else None,
@@ -239,7 +238,7 @@ def deliver_message(
     )
 
 
-def _expects_answer(decision: WakeDecision, reached: str) -> bool:
+def _is_answer_expected(decision: WakeDecision, reached: str) -> bool:
     """Whether the recipient is expected to act, even if it was unreachable."""
     if decision.holder is None:
         return decision.instead_of is not None and decision.instead_of.agent_id == reached

@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
 
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.effects import session_end
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import Transaction, WriteAsBroker
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
 from scout.model.events.presence import SessionUpdated
 from scout.model.problems.session import Layer
@@ -27,7 +26,7 @@ class RestartRecovery:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
         dispatcher: Dispatcher,
     ) -> None:
         self._services = services
@@ -37,10 +36,31 @@ class RestartRecovery:
 
     async def begin(self) -> None:
         """Mark the reachability of every held session as unknown, then check each."""
+        await self._stop_unknown()
         await self._write(_end_unstarted)
         found: list[Session] = await self._write(_mark_unknown)
         for session in found:
             self._dispatcher.enqueue(session.agent_id, session.id, self._look)
+
+    async def _stop_unknown(self) -> None:
+        """Stop kept programs whose session no record has: the database was lost, or an older one restored.
+
+        Their credentials ended with the records, and the next program of the agent must find its folder free.
+        Panes stay, because a person may look at them.
+        """
+        runs = self._services.runs
+        running = await asyncio.to_thread(runs.list_kept) if runs is not None else ()
+        unknown: list[str] = await self._write(
+            lambda tx: [one for one in running if tx.get(Session, one) is None]
+        )
+        await asyncio.gather(*(self._stop(one) for one in unknown))
+
+    async def _stop(self, ident: str) -> None:
+        _LOG.warning("stopping the program of %s: no record has this session", ident)
+        for harness in self._services.harnesses.values():
+            if harness.capabilities.keeps_process and harness.capabilities.resume:
+                with suppress(Exception):  # a harness that never had this session may say so
+                    await asyncio.wait_for(harness.stop(ident), _LOOK)
 
     async def _look(self, ident: str) -> None:
         session: Session = await self._write(lambda tx: tx.need(Session, "session", ident))

@@ -106,7 +106,7 @@ async def _start_program(call: SessionCall, opening: SessionOpening) -> None:
     problem = await call.broker.dispatcher.runner.begin(opening, harness, _record_ready)
     if problem is not None:
         await _end_failed(call, opening, problem.reason)
-        raise Refused(_start_failure(opening, problem))
+        raise Refused(_build_start_failure(opening, problem))
 
 
 async def _end_failed(
@@ -134,7 +134,7 @@ def _record_ready(tx: Transaction, opening: SessionOpening, started: Started) ->
         tx.record(SessionUpdated, replace(observed, model_resolved=started.model), move="observe")
 
 
-def _start_failure(opening: SessionOpening, problem: Failed) -> SessionFailed:
+def _build_start_failure(opening: SessionOpening, problem: Failed) -> SessionFailed:
     look = Remedy(
         operation="runtimes.check", parameters={"harness": opening.harness}, why="see what it lacks"
     )
@@ -243,7 +243,7 @@ async def _restart_program(call: SessionCall, woken: Woken, opening: SessionOpen
         return woken
     problem = await call.broker.dispatcher.runner.begin(opening, harness, _record_ready)
     if problem is not None:
-        raise Refused(_start_failure(opening, problem))
+        raise Refused(_build_start_failure(opening, problem))
     return replace(woken, outcome="attached")
 
 

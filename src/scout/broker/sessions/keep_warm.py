@@ -1,8 +1,7 @@
 """Keep-warm agents: keep a live session without pending work, with a limited number of restarts."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scout.base.refusal import Remedy
 from scout.base.time import Time
@@ -12,8 +11,7 @@ from scout.broker.delivery.runner import build_failure
 from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.routing import attention_items, routes
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import Kind
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.agent import Agent, AgentConfig
 from scout.model.endpoint import Endpoint, EndpointState, update_endpoint
 from scout.model.events.presence import EndpointUpdated
@@ -57,8 +55,8 @@ class WarmKeeper:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
+        read: ReadLedger,
         dispatcher: Dispatcher,
     ) -> None:
         self._services = services
@@ -161,7 +159,7 @@ def _find_kept_warm(ledger: Ledger, services: Services, now: Time) -> list[_Kept
 
 def _find_resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
     """Return the held, idle endpoint whose session no person has open in a terminal."""
-    for endpoint in reversed(routes.shared_endpoints(endpoints)):
+    for endpoint in reversed(routes.list_shared_endpoints(endpoints)):
         if endpoint.held and endpoint.state is EndpointState.IDLE:
             session = ledger.get(Session, endpoint.session_id)
             if session is not None and session.terminal is None:
@@ -171,9 +169,10 @@ def _find_resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
 
 def _build_reach(agent: Agent, endpoints: list[Endpoint], now: Time, periods: Periods) -> Reach:
     """Return the reach by records alone; whether a harness can run the agent shows when it is started."""
-    person = agent.kind is Kind.CONNECTOR
     address = Instance(agent=agent).canonical
-    return build_reach(agent, address, routes.shared_endpoints(endpoints), now, periods, person=person)
+    return build_reach(
+        agent, address, routes.list_shared_endpoints(endpoints), now, periods, person=agent.is_person
+    )
 
 
 def _build_opening(tx: Transaction, agent_id: str) -> SessionOpening | Failed | None:
@@ -193,7 +192,7 @@ def _build_opening(tx: Transaction, agent_id: str) -> SessionOpening | Failed | 
 
 def _build_restart(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
     """Return the opening that restarts the program of an existing session."""
-    opening = session_records.opening_of(tx, agent, endpoint)
+    opening = session_records.build_opening(tx, agent, endpoint)
     opening.fresh = False
     return opening
 

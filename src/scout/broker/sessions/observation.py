@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.operations import flights
-from scout.broker.routing.routes import unknown_harness
+from scout.broker.routing.routes import build_unknown_harness_refusal
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent
 from scout.model.flight import FLIGHT, Flight
 from scout.model.problems.request import Forbidden
@@ -45,7 +45,7 @@ async def show_topology(call: CallContext[CallBroker], request: ShowTopology) ->
     chosen = [one for one in call.services.harnesses.values() if request.harness in (None, one.name)]
     if not chosen:
         look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
-        raise Refused(unknown_harness(call.services, request.harness or "", look))
+        raise Refused(build_unknown_harness_refusal(call.services, request.harness or "", look))
     found = [await _observe_harness(harness, request) for harness in chosen]
     seen = [one for _, some in found for one in some]
     items: tuple[Sighting, ...] = await call.read(lambda tx: tuple(_build_sighting(tx, one) for one in seen))
@@ -113,7 +113,7 @@ def _find_observable(tx: Transaction, session_id: str) -> tuple[SessionSpec, Har
     agent = tx.need(Agent, "agent", session.agent_id)
     if tx.directory.agent(agent.id) is None:
         raise tx.missing("session", session_id)
-    tx.permit(Deed.READ, subject_of(agent))
+    tx.permit(Deed.READ, build_subject(agent))
     harness = tx.services.harnesses.get(session.harness)
     if harness is None or session.node != tx.services.node:
         where = f"on {session.node}" if harness else f"of {session.harness}, whose files Scout cannot read"

@@ -8,8 +8,8 @@ from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.views import extend_record
-from scout.broker.transaction.paging import before, page, size
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent, Lifecycle
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
@@ -49,8 +49,8 @@ _MANY = 10_000
 
 def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]:
     """List sessions of the agents that the caller may see, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound, limit = before(request.cursor), wanted + 1
+    wanted = get_page_size(request.limit, tx.rules.limits)
+    bound, limit = decode_bound(request.cursor), wanted + 1
     if request.agent:
         agent = tx.resolve(request.agent).agent
         found = tx.ledger.many(Session, "sessions_of", agent=agent.id, before=bound, limit=limit)
@@ -59,7 +59,7 @@ def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]
         found = [one for one in reversed(running) if one.id < bound][:limit]
     else:
         found = tx.ledger.many(Session, "sessions_all", before=bound, limit=limit)
-    listed = page(found, wanted, lambda session: session.id)
+    listed = build_page(found, wanted, lambda session: session.id)
     real = [one for one in listed.items if not is_refused_attach(one)]
     seen = [one for one in real if tx.directory.agent(one.agent_id) is not None]
     kept = [one for one in seen if not request.live or one.state is not SessionState.ENDED]
@@ -91,13 +91,13 @@ def show_session(tx: Transaction, session: Session) -> SessionView:
 def may_read(tx: Transaction, session: Session) -> bool:
     """Whether the caller may read the output of the session's program."""
     agent = tx.agent(session.agent_id)
-    return agent is not None and tx.allows(Deed.READ, subject_of(agent))
+    return agent is not None and tx.allows(Deed.READ, build_subject(agent))
 
 
 def _find_work(tx: Transaction, session: Session) -> Delivery | None:
     ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     working = [one for one in ways if one.held and one.state is EndpointState.WORKING]
-    return recovery.delivery_of_endpoint(tx.ledger, working[-1]) if working else None
+    return recovery.find_delivery_of_endpoint(tx.ledger, working[-1]) if working else None
 
 
 def _sum_tokens(tx: Transaction, session: Session) -> TokenUse:
@@ -119,9 +119,9 @@ def _sum_tokens(tx: Transaction, session: Session) -> TokenUse:
 
 def _check_controlled(tx: Transaction, agent: Agent) -> Agent:
     """Return the agent if the caller controls it and it is not retired."""
-    tx.permit(Deed.CONTROL, subject_of(agent))
+    tx.permit(Deed.CONTROL, build_subject(agent))
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, agent))
+        raise Refused(routes.build_retired_refusal(tx, agent))
     return agent
 
 
@@ -132,19 +132,19 @@ def start(tx: Transaction, request: StartSession) -> SessionOpening:
     if request.node not in (None, tx.services.node):
         raise Refused(PeerUnreachable(node=request.node or ""))
     fresh = Choice(action=ChoiceAction.START, rule="a new session", harness=request.harness)
-    route = routes.route_of(tx, agent, fresh, harness=request.harness, strict=True)
+    route = routes.choose_route(tx, agent, fresh, harness=request.harness, strict=True)
     if route.harness is None or not route.runs:
-        raise Refused(routes.harness_unavailable(tx, route.harness or request.harness or "", agent))
+        raise Refused(routes.build_harness_refusal(tx, route.harness or request.harness or "", agent))
     more = {"cwd": _check_requested_folder(tx, route.harness)} if request.cwd is not None else {}
     endpoint = session_records.create_session(
         tx,
         agent,
         route.harness,
-        model=request.model or agent.config.model,
+        model=request.model,
         permission=request.permission_,
         more=more,
     )
-    return session_records.opening_of(tx, agent, endpoint)
+    return session_records.build_opening(tx, agent, endpoint)
 
 
 def _check_requested_folder(tx: Transaction, harness: str) -> str:
@@ -171,7 +171,7 @@ def fork(tx: Transaction, request: ForkSession) -> SessionOpening:
         isolated_for=tx.sender,
         more={"cwd": session.cwd, "forked_from": session.id},
     )
-    return session_records.opening_of(tx, agent, endpoint)
+    return session_records.build_opening(tx, agent, endpoint)
 
 
 def _build_unforkable(tx: Transaction, session: Session) -> SessionNotAttachable:
@@ -202,7 +202,7 @@ def find_session(tx: Transaction, request: AttachSession) -> tuple[Session | Non
         raise Refused(BadRequest(problem=problem, field="harness"))
     named = request.harness or (session.harness if session else "")
     if named not in tx.services.harnesses:
-        raise Refused(routes.harness_unavailable(tx, named))
+        raise Refused(routes.build_harness_refusal(tx, named))
     session = session or tx.everybody.native_session(named, request.session)
     if session is not None and session.harness != named:
         raise Refused(_build_mismatch(tx, session, named))
@@ -232,9 +232,9 @@ def attach_session(tx: Transaction, request: AttachSession) -> Taking:
             else agent.working_dir or agent.project_root
         )
         more = {"cwd": cwd, "origin": SessionOrigin.ATTACHED}
-        endpoint = session_records.create_session(tx, agent, harness, model=agent.config.model, more=more)
+        endpoint = session_records.create_session(tx, agent, harness, more=more)
         session = tx.need(Session, "session", endpoint.session_id or "")
-        return Taking(session, native, session_records.opening_of(tx, agent, endpoint))
+        return Taking(session, native, session_records.build_opening(tx, agent, endpoint))
     native = get_native_id(session) or session.id
     if _is_held(tx, session):
         return Taking(session, native)
@@ -245,7 +245,7 @@ def attach_session(tx: Transaction, request: AttachSession) -> Taking:
     if session.state is not SessionState.LIVE:
         session = tx.record(SessionResumed, resume_session(session, tx.now), move="resume")
     endpoint = session_records.create_endpoint(tx, session, session.permission_profile)
-    return Taking(session, native, session_records.opening_of(tx, agent, endpoint))
+    return Taking(session, native, session_records.build_opening(tx, agent, endpoint))
 
 
 def build_not_attachable(ident: str, reason: str) -> SessionNotAttachable:
@@ -268,7 +268,7 @@ def _find_owner(tx: Transaction, request: AttachSession, session: Session | None
             return named
         if place is None:
             raise Refused(BadRequest(problem="name the agent that gets the session", field="agent"))
-        return registration.base_agent(tx, place)
+        return registration.ensure_base_agent(tx, place)
     if named is not None and named.id != session.agent_id:
         address = tx.address(session.agent_id)
         raise Refused(NoSession(address=tx.address(named.id), session=f"{session.id} of {address}"))
@@ -281,7 +281,7 @@ def _find_owner(tx: Transaction, request: AttachSession, session: Session | None
 def stop(tx: Transaction, request: StopSession) -> Session:
     """End a session by request; its running turn fails with that reason. Safe to repeat."""
     session = tx.need(Session, "session", request.session_id)
-    tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
+    tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", session.agent_id)))
     who = tx.address(tx.sender)
     reason = f"the session was stopped by {who}{f': {request.reason}' if request.reason else ''}"
     return session_end.end(tx, session, reason)

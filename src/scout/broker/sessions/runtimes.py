@@ -8,7 +8,7 @@ import msgspec
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import pause
-from scout.broker.routing.routes import unknown_harness
+from scout.broker.routing.routes import build_unknown_harness_refusal
 from scout.broker.sessions.control import SessionBroker
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, check_key, count_turns
 from scout.broker.transaction.call import CallContext
@@ -90,7 +90,7 @@ def find_harness(services: Services, name: str) -> Harness:
         Remedy(operation="runtimes.check", parameters={"harness": one}, why="the nearest") for one in near
     ]
     look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
-    raise Refused(unknown_harness(services, name, *again, look))
+    raise Refused(build_unknown_harness_refusal(services, name, *again, look))
 
 
 async def probe_harness(harness: Harness) -> Probe:

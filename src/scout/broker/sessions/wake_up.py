@@ -29,15 +29,15 @@ def wake(tx: Transaction, request: Wake) -> tuple[Woken, SessionOpening | None]:
     """Return the agent's live session, with an opening if its program or session must be started."""
     agent = agents.find(tx, request.address, Deed.CONTROL)
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, agent))
+        raise Refused(routes.build_retired_refusal(tx, agent))
     wish = Demand(harness=_read_harness(request.address), caller=tx.caller)
     routes.check_harness(tx, agent, wish)
-    choice = routes.choice_for(tx, agent, wish)
+    choice = routes.choose_endpoint(tx, agent, wish)
     endpoint = choice.endpoint
     if endpoint is not None and is_online(endpoint, tx.now, tx.rules.periods.online_within):
         return _build_already_live(tx, agent, endpoint), _build_restart(tx, agent, endpoint)
     pause.check_not_paused(tx)
-    check_reach(routes.route_of(tx, agent, choice, harness=wish.harness, strict=True).reach)
+    check_reach(routes.choose_route(tx, agent, choice, harness=wish.harness, strict=True).reach)
     opening = preparation.open_session(tx, agent, wish)
     if not isinstance(opening, SessionOpening):
         raise Refused(_build_cannot_wake(tx, agent, opening))
@@ -67,7 +67,7 @@ def _build_restart(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Session
     if endpoint.state is not EndpointState.IDLE or not harness.capabilities.keeps_process:
         return None
     pause.check_not_paused(tx)
-    opening = session_records.opening_of(tx, agent, endpoint)
+    opening = session_records.build_opening(tx, agent, endpoint)
     opening.fresh = False
     return opening
 
@@ -105,5 +105,5 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
 def _find_running_turns(tx: Transaction, agent: Agent) -> list[tuple[Endpoint, Delivery]]:
     """Return the running turns in sessions that Scout holds."""
     working = [one for one in tx.endpoints(agent.id) if one.state is EndpointState.WORKING and one.held]
-    found = [(one, recovery.delivery_of_endpoint(tx.ledger, one)) for one in working]
+    found = [(one, recovery.find_delivery_of_endpoint(tx.ledger, one)) for one in working]
     return [(one, delivery) for one, delivery in found if delivery is not None]

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent
 from scout.model.events.directory import TokenCreated, TokenRevoked
+from scout.model.people.user import User
 from scout.model.problems.request import Unauthenticated
 from scout.model.session import Session
 from scout.model.token import Token, TokenKind, check_token, hash_secret, require_valid, revoke_token
@@ -19,7 +20,7 @@ from scout.policy.permit import Actor, Deed, identify_actor
 from scout.ports import Surroundings
 from scout.protocol.scout import Credential
 from scout.store.directory import find_work_tree_agent
-from scout.store.ledger import Ledger
+from scout.store.ledger import LAST, Ledger
 
 
 class Admitted(NamedTuple):
@@ -48,20 +49,18 @@ class Admissions:
 
     def get(self, credential: Credential, now: Time) -> Admitted | None:
         """Return the admission of a credential, unless its directory may have changed since."""
-        admitted, at = self._kept.get(_key_of(credential), (None, now))
+        admitted, at = self._kept.get(_get_key(credential), (None, now))
         is_old = admitted is not None and admitted.here is not None and not 0 <= now.since(at) <= _FRESH
         return None if is_old else admitted
 
     def keep(self, credential: Credential, admitted: Admitted, now: Time) -> None:
         if len(self._kept) >= _KEPT:
-            self._kept.clear()
-            self._keys.clear()
-            self._acting.clear()
-        key = _key_of(credential)
+            self.forget_all()
+        key = _get_key(credential)
         if key in self._kept:
             self._drop(key)
         self._kept[key] = admitted, now
-        for ident in _named_in(admitted):
+        for ident in _list_named_ids(admitted):
             self._keys.setdefault(ident, set()).add(key)
         if credential.act_as is not None:
             self._acting.add(key)
@@ -76,33 +75,39 @@ class Admissions:
         for key in list(self._acting):
             self._drop(key)
 
+    def forget_all(self) -> None:
+        """Forget every admission: a user was added or changed, and with it whom a person controls."""
+        self._kept.clear()
+        self._keys.clear()
+        self._acting.clear()
+
     def _drop(self, key: _Key) -> None:
         admitted, _ = self._kept.pop(key)
         self._acting.discard(key)
-        for ident in _named_in(admitted):
+        for ident in _list_named_ids(admitted):
             self._keys[ident].discard(key)
             if not self._keys[ident]:
                 del self._keys[ident]
 
 
-def _key_of(credential: Credential) -> _Key:
+def _get_key(credential: Credential) -> _Key:
     return credential.secret, credential.act_as, credential.directory
 
 
-def _named_in(admitted: Admitted) -> set[str]:
+def _list_named_ids(admitted: Admitted) -> set[str]:
     """Return the token and the agents that an admission depends on."""
     own = admitted.token.agent_id if admitted.token is not None else None
     return {one for one in (admitted.actor.token_id, admitted.actor.agent_id, own) if one}
 
 
-def system(services: Services, agent_id: str | None = None) -> Admitted:
+def admit_system(services: Services, agent_id: str | None = None) -> Admitted:
     """Return the broker itself as an actor, in the name of one of its agents."""
     own = agent_id or services.system_agent
     actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=own, user=services.operator)
     return Admitted(actor, OUTSIDE)
 
 
-def still_valid(admitted: Admitted, now: Time) -> Admitted:
+def check_expiry(admitted: Admitted, now: Time) -> Admitted:
     """Return the same admission, or refuse if its credential has expired."""
     if admitted.token is not None:
         require_valid(admitted.token, now)
@@ -114,15 +119,43 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
     token = _find_token(ledger, credential.secret)
     now = services.clock.now()
     agent = ledger.get(Agent, token.agent_id) if token else None
-    actor = identify_actor(token, now, agent)
+    actor = _with_subusers(ledger, identify_actor(token, now, agent))
     assert token is not None  # a missing token
     place = here if actor.kind is TokenKind.OPERATOR else None
-    caller = caller_of(services, ledger, actor, agent, place)
+    caller = build_viewpoint(services, ledger, actor, agent, place)
     base = _find_base_directory(agent, place, credential)
     admitted = Admitted(actor, caller, token, place, base)
     if credential.act_as is not None:
         return _require_identity(services, ledger, admitted, credential.act_as)
     return admitted
+
+
+def admit_chat(
+    services: Services, ledger: Ledger, person: Agent, key_id: str, group: str | None = None
+) -> Admitted:
+    """Return a person who speaks in a chat: with the rights of an agent, and the key in the audit trail.
+
+    `group`: the group that the chat belongs to.
+    """
+    actor = Actor(
+        kind=TokenKind.AGENT,
+        token_id=key_id,
+        user=person.owner,
+        agent_id=person.id,
+        path=person.path,
+        group=group,
+    )
+    actor = _with_subusers(ledger, actor)
+    return Admitted(actor, build_viewpoint(services, ledger, actor, person))
+
+
+def _with_subusers(ledger: Ledger, actor: Actor) -> Actor:
+    """Return a person with the users that belong to them, directly or through another one."""
+    found = list(actor.own_users[:1])
+    for owner in found:
+        owned = ledger.many(User, "users_owned", owner=owner, before=LAST, limit=_MANY)
+        found += [one.name for one in owned if one.name not in found]
+    return replace(actor, subusers=tuple(found[1:]))
 
 
 def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
@@ -137,7 +170,7 @@ def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
     return token
 
 
-def caller_of(
+def build_viewpoint(
     services: Services, ledger: Ledger, actor: Actor, agent: Agent | None, here: Surroundings | None = None
 ) -> Viewpoint:
     """Return the viewpoint of an actor: its own place, else its agent's."""
@@ -185,7 +218,7 @@ def _require_identity(services: Services, ledger: Ledger, admitted: Admitted, ad
     """Return the identity to act as; the token must allow it."""
     tx = Transaction(services, ledger, admitted.actor, admitted.caller)
     agent = tx.resolve(address).agent
-    tx.permit(Deed.ACT_AS, subject_of(agent))
+    tx.permit(Deed.ACT_AS, build_subject(agent))
     actor = replace(
         admitted.actor,
         kind=TokenKind.AGENT if agent.id != admitted.actor.agent_id else admitted.actor.kind,
@@ -194,7 +227,8 @@ def _require_identity(services: Services, ledger: Ledger, admitted: Admitted, ad
         user=agent.owner,
         session_id=None,
     )
-    caller = caller_of(services, ledger, actor, agent)
+    actor = _with_subusers(ledger, actor)
+    caller = build_viewpoint(services, ledger, actor, agent)
     return Admitted(actor, caller, admitted.token, None, agent.working_dir or agent.project_root)
 
 

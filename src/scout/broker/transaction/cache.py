@@ -33,6 +33,8 @@ from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant
 from scout.model.node import Node
+from scout.model.people.binding import Binding
+from scout.model.people.user import ConnectorKey
 from scout.model.session import Session
 from scout.model.token import Token
 from scout.policy.resolve import Resolution
@@ -60,6 +62,7 @@ class Cache:
         self._asked: dict[str, deque[int]] = {}  # the times of each sender's recent asks
         self._open: dict[str, set[str]] = {}  # each agent's open flights
         self.last_seq: int | None = None
+        self.has_chats: bool | None = None  # whether any chat is linked or bound; None: not known
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._apply_endpoint,
             Agent: self._apply_agent,
@@ -72,6 +75,8 @@ class Cache:
             Delivery: self._replace_record,
             Flight: self._apply_flight,
             Token: self._replace_record,
+            ConnectorKey: lambda _: self._forget_chats(),
+            Binding: lambda _: self._forget_chats(),
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
@@ -127,7 +132,7 @@ class Cache:
         if known is not None:
             (known.add if flight.finished_at is None else known.discard)(flight.id)
 
-    def asked_since(self, sender: str, since: int, load: Callable[[], Iterable[int]]) -> deque[int]:
+    def list_asks_since(self, sender: str, since: int, load: Callable[[], Iterable[int]]) -> deque[int]:
         """Return when a sender asked since a moment, oldest first; `load` reads it once."""
         moments = self._asked.get(sender)
         if moments is None:
@@ -152,6 +157,7 @@ class Cache:
         for kept in (*self._list_tables(), self.recent):
             kept.clear()
         self._forget_addresses()
+        self._forget_chats()
         self.last_seq = None
 
     def make_room(self) -> None:
@@ -161,6 +167,9 @@ class Cache:
 
     def _list_tables(self) -> tuple[dict[Any, Any], ...]:
         return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
+
+    def _forget_chats(self) -> None:
+        self.has_chats = None
 
     def _forget_addresses(self) -> None:
         """Forget addresses after a change of an agent or an alias; sessions and nodes change none."""

@@ -7,6 +7,7 @@ and changes nothing.
 import asyncio
 import hashlib
 import logging
+import posixpath
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -23,17 +24,20 @@ from scout.model.delivery import Backoff, back_off
 from scout.model.endpoint import Endpoint
 from scout.model.problems.request import KeyReused, StoreFull
 from scout.model.token import TokenKind
+from scout.policy.permit import check_granted_directory
 from scout.ports import Surroundings
 from scout.protocol.access import Minted
 from scout.protocol.agents import Identity, Registered
 from scout.protocol.enrolment import Enrolled
 from scout.protocol.inbox import Claimed
+from scout.protocol.people.users import IssuedCode
 from scout.protocol.request import Request, Write, get_result_type
 from scout.store.ledger import Ledger, Remembered
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("scout.store")
+_MACHINE = (TokenKind.OPERATOR, TokenKind.HOST)
 _MOST = 5.0  # maximum seconds between two attempts
 
 
@@ -96,6 +100,18 @@ class CallContext(Generic[B_co]):
         """Run a handler in one transaction; under a key that was used before, return the first answer."""
         return await self.write(lambda tx: run_once(tx, request, handler))
 
+    async def check_folder(self, folder: str) -> None:
+        """Refuse a folder that is no matter of the caller's user, before anything is told about it.
+
+        The folders of this machine are the operator's; other users reach those of projects granted to them.
+        """
+        actor = self.who.actor
+        if actor.kind in _MACHINE or actor.user is None or actor.user == self.services.operator:
+            return
+        projects = await self.read(lambda tx: tx.view.projects)
+        path = posixpath.normpath(posixpath.join("/", self.who.base or "", folder))
+        check_granted_directory(path, projects, actor.user)
+
     def glance(self) -> Transaction:
         """Return a read-only transaction for a short look from the event loop."""
         return self._transaction(self.broker.glance())
@@ -140,9 +156,9 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
     answer = handler(tx, request)
     if isinstance(answer, Claimed) and not answer.items:
         return answer  # nothing was written, so a repeat is harmless
-    receipt = Remembered(_hash_of(request), encode_for_store(_without_secret(answer)))
+    receipt = Remembered(_hash_request(request), encode_for_store(_drop_secret(answer)))
     key = request.idempotency_key
-    tx.ledger.remember(_actor_of(tx), request.operation, key, receipt=receipt, now=tx.now)
+    tx.ledger.remember(_get_actor_id(tx), request.operation, key, receipt=receipt, now=tx.now)
     return answer
 
 
@@ -150,30 +166,32 @@ def find_answer(tx: Transaction, request: Write[T]) -> T | None:
     """Return the first answer to a request with this key; refuse another request under the key."""
     if request.idempotency_key is None:
         return None
-    known = tx.ledger.recall(_actor_of(tx), request.operation, request.idempotency_key)
+    known = tx.ledger.recall(_get_actor_id(tx), request.operation, request.idempotency_key)
     if known is None:
         return None
-    if known.hash != _hash_of(request):
+    if known.hash != _hash_request(request):
         raise Refused(KeyReused(key=request.idempotency_key, operation=request.operation))
     return decode(known.answer, get_result_type(type(request)))
 
 
-def _actor_of(tx: Transaction) -> str:
+def _get_actor_id(tx: Transaction) -> str:
     return tx.actor.agent_id or tx.actor.token_id
 
 
-def _hash_of(request: Write[Any]) -> str:
-    return hashlib.sha256(encode(_without_wait(request))).hexdigest()
+def _hash_request(request: Write[Any]) -> str:
+    return hashlib.sha256(encode(_drop_wait(request))).hexdigest()
 
 
-def _without_secret(answer: T) -> T:
+def _drop_secret(answer: T) -> T:
     """Return the answer to store: a secret is shown once and stored nowhere."""
     if isinstance(answer, Registered | Enrolled):
         return replace(answer, token=None)
+    if isinstance(answer, IssuedCode):
+        return replace(answer, code="")
     return replace(answer, secret="") if isinstance(answer, Minted) else answer
 
 
-def _without_wait(request: Write[T]) -> Write[T]:
+def _drop_wait(request: Write[T]) -> Write[T]:
     """Return the request without its wait, which is no part of its identity."""
     return replace(request, wait=0) if getattr(request, "wait", 0) else request
 
@@ -181,7 +199,7 @@ def _without_wait(request: Write[T]) -> Write[T]:
 # -- a full disk -------------------------------------------------------------------------------------
 
 
-async def until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
+async def retry_until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
     """Run work that writes; while the disk is full, retry until it succeeds."""
     tries = 0
     while True:

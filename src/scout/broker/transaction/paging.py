@@ -17,7 +17,7 @@ _SEARCHED = 2000
 _MOST = (1 << 63) - 1
 
 
-def size(limit: int | None, limits: Limits) -> int:
+def get_page_size(limit: int | None, limits: Limits) -> int:
     """Return the number of items of a page."""
     wanted = limits.page if limit is None else limit
     if wanted < 1:
@@ -25,7 +25,7 @@ def size(limit: int | None, limits: Limits) -> int:
     return min(wanted, limits.page_most)
 
 
-def cursor(text: str | None) -> str | None:
+def decode_cursor(text: str | None) -> str | None:
     """Return the position that a cursor encodes."""
     if text is None:
         return None
@@ -38,14 +38,14 @@ def cursor(text: str | None) -> str | None:
     return place
 
 
-def before(text: str | None) -> str:
+def decode_bound(text: str | None) -> str:
     """Return the id before which the next page begins, for lists with the newest first."""
-    return cursor(text) or LAST
+    return decode_cursor(text) or LAST
 
 
-def after_number(text: str | None, default: int = 0) -> int:
+def decode_number(text: str | None, default: int = 0) -> int:
     """Return the position of the next page, for lists ordered by a number."""
-    place = cursor(text)
+    place = decode_cursor(text)
     if place is None:
         return default
     if not (place.isascii() and place.isdigit() and int(place) <= _MOST):
@@ -53,7 +53,7 @@ def after_number(text: str | None, default: int = 0) -> int:
     return int(place)
 
 
-def page(items: Sequence[T], wanted: int, key: Callable[[T], Any]) -> Page[T]:
+def build_page(items: Sequence[T], wanted: int, key: Callable[[T], Any]) -> Page[T]:
     """Return a page of a list of which one more than `wanted` was read."""
     shown = tuple(items[:wanted])
     more = len(items) > wanted
@@ -65,7 +65,7 @@ def encode_cursor(key: object) -> str:
     return base64.urlsafe_b64encode(str(key).encode()).decode()
 
 
-def filtered_page(
+def build_filtered_page(
     read: Callable[[str, int], Sequence[M]],
     is_wanted: Callable[[M], bool],
     bound: str,
@@ -77,7 +77,7 @@ def filtered_page(
     `read` returns the items before an id. A limited number is searched at once, so the page may be
     short; its cursor continues from there.
     """
-    wanted = size(limit, limits)
+    wanted = get_page_size(limit, limits)
     found: list[M] = []
     searched = 0
     while True:
@@ -85,7 +85,7 @@ def filtered_page(
         found += [one for one in rows[:wanted] if is_wanted(one)]
         searched += len(rows)
         if len(found) > wanted:
-            return page(found, wanted, lambda one: one.id)
+            return build_page(found, wanted, lambda one: one.id)
         if len(rows) <= wanted:
             return Page(items=tuple(found), next=None)
         bound = rows[wanted - 1].id

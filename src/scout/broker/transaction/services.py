@@ -7,8 +7,10 @@ from scout.base.time import Time
 from scout.model.node import Pause
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
-from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots, TreePorts
+from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots, TimeZones, TreePorts
 from scout.protocol.overview import Status
+
+CONNECTORS = ("telegram", "whatsapp", "matrix", "slack")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Services:
     ids: Ids
     places: Places
     blobs: Blobs
+    zones: TimeZones
     harnesses: Mapping[str, Harness]
     version: str
     read_settings: Callable[[], LiveSettings]
@@ -65,6 +68,11 @@ class Services:
         default_factory=lambda: Status(url="", socket="", pid=0, version="", node="", home="")
     )
     ready: dict[str, Probe] = field(default_factory=dict[str, Probe])
+    # The connectors that this Scout could run.
+    connectors: tuple[str, ...] = CONNECTORS
+    time_zone: str = "UTC"  # of this machine, for times that name none
+    # The state of each connector that is set up.
+    connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
     line: dict[str, str] = field(default_factory=dict[str, str])
     # The reason that a turn requested now would wait; empty if it starts at once.

@@ -1,6 +1,6 @@
 """One request in one transaction: its caller, its time, what it reads, and the events it appends."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -30,11 +30,10 @@ from scout.store.ledger import Ledger
 
 T = TypeVar("T", bound=Record)
 
-
 _WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 
 
-def subject_of(agent: Agent) -> Subject:
+def build_subject(agent: Agent) -> Subject:
     """Return an agent as the subject of a permission check; a refusal shows its address."""
     return Subject(
         name=agent.id,
@@ -151,8 +150,16 @@ class Transaction:
         try:
             return permit(self.actor, deed, subject, self._find_grants(), self.now)
         except Refused:
-            shown = self.address(subject.agent_id) or subject.name
+            hidden = self._is_hidden(subject.agent_id)
+            if hidden:  # a refusal tells nothing about an agent that the caller may not see
+                subject = replace(subject, path=None, project_root=None)
+            plain = "another user's agent" if subject.name == subject.agent_id else subject.name
+            shown = plain if hidden else self.address(subject.agent_id) or subject.name
             return permit(self.actor, deed, replace(subject, name=shown), self._find_grants(), self.now)
+
+    def _is_hidden(self, agent_id: str | None) -> bool:
+        agent = self.agent(agent_id)
+        return agent is not None and not self.view.shows(agent)
 
     def allows(self, deed: Deed, subject: Subject) -> bool:
         """Whether it would be permitted."""
@@ -180,12 +187,12 @@ class Transaction:
 
     @cached_property
     def view(self) -> View:
-        """Return whose names the caller sees: its own user's, and granted ones."""
+        """Return whose names the caller sees: its own user's, a person's sub-users', and granted ones."""
         user = self.actor.user
         if self.is_operator:
             return View(user, everybody=True)
         scopes = [grant.scope for grant in self._find_grants() if is_valid_grant(grant, self.now)]
-        users = [user, *(scope.user for scope in scopes)]
+        users = [user, self.actor.group, *self.actor.subusers, *(scope.user for scope in scopes)]
         return View(
             user,
             users=tuple(one for one in users if one),
@@ -202,6 +209,11 @@ class Transaction:
     def everybody(self) -> StoredDirectory:
         """Return the whole directory, for names that must be unique."""
         view = View(self.actor.user, everybody=True)
+        return StoredDirectory(self.ledger, view, self.now, self.rules.periods.online_within)
+
+    def directory_of(self, user: str) -> StoredDirectory:
+        """Return the directory of one user's agents."""
+        view = View(user, users=(user,))
         return StoredDirectory(self.ledger, view, self.now, self.rules.periods.online_within)
 
     def resolve(self, text: str) -> Resolution:
@@ -285,15 +297,15 @@ class Transaction:
         return Refused(NotFound(noun=noun, id=ident[:200]))
 
 
-def alias_of(tx: Transaction, session_id: str | None) -> str | None:
+def find_session_alias(tx: Transaction, session_id: str | None) -> str | None:
     """Return the name of an agent's second live session, as an address."""
     found = tx.ledger.one(Alias, "alias_of_session", session=session_id) if session_id else None
     return f"@{found.name}" if found else None
 
 
-def name_of(tx: Transaction, session_id: str | None, agent_id: str) -> str:
+def name_session(tx: Transaction, session_id: str | None, agent_id: str) -> str:
     """Return the address that reaches this session."""
-    return alias_of(tx, session_id) or tx.address(agent_id)
+    return find_session_alias(tx, session_id) or tx.address(agent_id)
 
 
 def require_owner(tx: Transaction, noun: str, ident: str, *movers: str | None) -> None:
@@ -301,8 +313,10 @@ def require_owner(tx: Transaction, noun: str, ident: str, *movers: str | None) -
     named = _find_agents(tx, movers)
     if tx.sender in [one.id for one in named]:
         return
-    if any(tx.allows(Deed.CONTROL, subject_of(one)) for one in named):
+    if any(tx.allows(Deed.CONTROL, build_subject(one)) for one in named):
         return
+    if named and not any(tx.view.shows(one) for one in named):
+        raise tx.missing(noun, ident)  # a record of another user
     needs = (*(f"the token of {tx.address(one.id)}" for one in named), "the operator's token")
     owner = named[0].id if named else ""
     raise Refused(NotOwner(noun=noun, id=ident, owner_id=owner, needs=needs, remedies=(_WHOAMI,)))
@@ -312,10 +326,14 @@ def require_reader(tx: Transaction, *parties: str | None) -> None:
     """Refuse unless the caller is one of these or may read one."""
     named = _find_agents(tx, parties)
     known = tx.actor.agent_id in [one.id for one in named]
-    if not known and not any(tx.allows(Deed.READ, subject_of(one)) for one in named):
-        tx.permit(Deed.READ, subject_of(named[0]))
+    if not known and not any(tx.allows(Deed.READ, build_subject(one)) for one in named):
+        tx.permit(Deed.READ, build_subject(named[0]))
 
 
 def _find_agents(tx: Transaction, idents: tuple[str | None, ...]) -> list[Agent]:
     found = [tx.agent(one) for one in dict.fromkeys(idents)]
     return [one for one in found if one is not None]
+
+
+WriteAsBroker = Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
+ReadLedger = Callable[[Callable[[Ledger], Any]], Awaitable[Any]]

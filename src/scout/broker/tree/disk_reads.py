@@ -21,13 +21,13 @@ _AT_ONCE = 50  # work trees compared in one call
 
 
 @functools.cache
-def _threads() -> ThreadPoolExecutor:
+def _get_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="scout-tree")
 
 
 async def read_disk(work: Callable[[], T], seconds: float) -> T:
     """Run a read in a thread; raise TimeoutError if it takes longer. A late result is dropped."""
-    running = asyncio.get_running_loop().run_in_executor(_threads(), work)
+    running = asyncio.get_running_loop().run_in_executor(_get_threads(), work)
     async with asyncio.timeout(seconds):
         return await asyncio.shield(running)
 

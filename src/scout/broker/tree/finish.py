@@ -17,7 +17,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.finish_facts import (
     FinishSubject,
     GitLook,
-    facts_of,
+    build_finish_facts,
     find_finishable,
     look_at_tree,
     read_subject,
@@ -36,8 +36,8 @@ from scout.policy.tree.finish import (
     FinishChoice,
     FinishFacts,
     FinishPlan,
+    build_conflict_ask,
     choose,
-    conflict_request,
     describe_effect,
     merge_conflict,
     plan_finish,
@@ -67,7 +67,7 @@ _FAILED = (FlightState.FAILED, FlightState.CANCELLED)
 
 async def finish_agent(call: FinishCall, request: FinishAgent) -> FinishReport:
     """Show what an agent has, or finish it. A finish runs on if the caller does not wait for it."""
-    choice = _choice_of(request)
+    choice = _choose_from(request)
     tx = call.glance()
     agent = find_finishable(tx, request.address)
     merges, what = call.broker.merges, str(choice)
@@ -82,10 +82,10 @@ async def finish_agent(call: FinishCall, request: FinishAgent) -> FinishReport:
         raise Refused(Busy(reason=f"{tx.address(agent.id)} is being finished: {running.what}"))
     if await wait_for(running, min(request.wait, _LONGEST)):
         return running.task.result()
-    return _running_report(tx.address(agent.id), agent, choice, running)
+    return _build_running_report(tx.address(agent.id), agent, choice, running)
 
 
-def _choice_of(request: FinishAgent) -> FinishChoice | None:
+def _choose_from(request: FinishAgent) -> FinishChoice | None:
     return choose(request.address, merge=request.merge, keep=request.keep, discard=request.discard)
 
 
@@ -98,7 +98,7 @@ async def _finish_again(call: FinishCall, request: FinishAgent, agent: Agent) ->
             return finishing.report()
 
     def refuse(tx: Transaction, _: object) -> FinishReport:
-        raise Refused(routes.retired_target(tx, agent))
+        raise Refused(routes.build_retired_refusal(tx, agent))
 
     return await call.write_once(request, refuse)
 
@@ -129,15 +129,19 @@ async def _finish(
     reason: list[str],
 ) -> FinishReport:
     """Refuse at once what cannot be done; then wait for earlier merges, look again, and act."""
-    choice = _choice_of(request) or FinishChoice.MERGE
+    choice = _choose_from(request) or FinishChoice.MERGE
+    waits = place is not None and place.ahead > 0
     subject, look = await examine(call, ident)
-    plan = plan_finish(facts_of(subject, look), choice, request.reason)
+    facts = build_finish_facts(subject, look)
+    if waits:  # an earlier merge may be changing these files now
+        facts = replace(facts, target_uncommitted=())
+    plan = plan_finish(facts, choice, request.reason)
     if place is None or look is None:
         return await _carry_out(call, request, subject, plan, look)
     reason[:] = [f"it waits for {place.ahead} earlier merges into {subject.into}" if place.ahead else ""]
     async with place:
         subject, look = await examine(call, ident)
-        facts = facts_of(subject, look)
+        facts = build_finish_facts(subject, look)
         plan = plan_finish(facts, choice, request.reason)
         preview = look.preview if look is not None else None
         if plan.conflicts and preview is not None:
@@ -222,7 +226,7 @@ async def _send_conflict(
     if request.ask is False:
         raise Refused(merge_conflict(facts))
     to = request.resolver or subject.agent.id
-    body = conflict_request(facts, request.resolver)
+    body = build_conflict_ask(facts, request.resolver)
     key = f"conflict {subject.agent.id} {preview.commit} {preview.into_commit} {to}"
     flight = await _ask_once(call, to, body, key)
     report = describe(subject, None)
@@ -262,10 +266,12 @@ async def _ask_once(call: FinishCall, to: str, body: str, key: str) -> Flight:
 async def preview_finish(call: FinishCall, agent: Agent, running: FinishTask | None) -> FinishReport:
     """Show what an agent has and what each choice would do. Changes nothing."""
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(await call.read(lambda tx: routes.retired_target(tx, agent)))
+        raise Refused(await call.read(lambda tx: routes.build_retired_refusal(tx, agent)))
     subject, look = await examine(call, agent.id)
-    facts = facts_of(subject, look)
-    report = replace(describe(subject, look), options=tuple(_option(facts, one) for one in FinishChoice))
+    facts = build_finish_facts(subject, look)
+    report = replace(
+        describe(subject, look), options=tuple(_build_option(facts, one) for one in FinishChoice)
+    )
     if running is not None and not running.task.done():
         return replace(report, state=FinishState.RUNNING, reason=running.reason[-1])
     return report
@@ -303,7 +309,7 @@ def describe(subject: FinishSubject, look: GitLook | None) -> FinishReport:
     )
 
 
-def _option(facts: FinishFacts, choice: FinishChoice) -> FinishOption:
+def _build_option(facts: FinishFacts, choice: FinishChoice) -> FinishOption:
     """Return one choice with its command, and why it would be refused."""
     wish: dict[str, Any] = {"address": facts.address, str(choice): True}
     if choice is FinishChoice.DISCARD:
@@ -319,7 +325,9 @@ def _option(facts: FinishFacts, choice: FinishChoice) -> FinishOption:
     return FinishOption(choice=choice, does=describe_effect(facts, choice), command=command, problem=problem)
 
 
-def _running_report(address: str, agent: Agent, choice: FinishChoice, running: FinishTask) -> FinishReport:
+def _build_running_report(
+    address: str, agent: Agent, choice: FinishChoice, running: FinishTask
+) -> FinishReport:
     return FinishReport(
         address=address,
         agent_id=agent.id,
@@ -378,19 +386,19 @@ async def _finish_all(call: FinishCall, request: FinishDone, below: list[str]) -
     for ident in below:
         subject, look = await examine(call, ident)
         try:
-            if reason := _why_not_done(subject, look):
-                left.append(_left(subject, reason))
+            if reason := _explain_not_done(subject, look):
+                left.append(_build_left_agent(subject, reason))
                 continue
             wish = FinishAgent(address=ident, merge=True, resolver=request.resolver, ask=request.ask)
             running = call.broker.merges.find(ident, None)
             running = running or _begin(call, wish, subject.agent, FinishChoice.MERGE)
             items.append(await asyncio.shield(running.task))
         except Refused as refusal:
-            left.append(_left(subject, refusal.diagnostic))
+            left.append(_build_left_agent(subject, refusal.diagnostic))
     return FinishedTrees(state=FinishState.FINISHED, items=tuple(items), left=tuple(left))
 
 
-def _why_not_done(subject: FinishSubject, look: GitLook | None) -> Diagnostic | str | None:
+def _explain_not_done(subject: FinishSubject, look: GitLook | None) -> Diagnostic | str | None:
     """Return why an agent is not done yet; None if it is."""
     if subject.owes:
         return UnfinishedWork(address=subject.address, owes=subject.owes)
@@ -398,7 +406,7 @@ def _why_not_done(subject: FinishSubject, look: GitLook | None) -> Diagnostic | 
     return None if subject.has_worked or has_commits else "it has not worked yet"
 
 
-def _left(subject: FinishSubject, why: Diagnostic | str) -> LeftAgent:
+def _build_left_agent(subject: FinishSubject, why: Diagnostic | str) -> LeftAgent:
     if isinstance(why, str):
         return LeftAgent(address=subject.address, agent_id=subject.agent.id, code="", reason=why)
     return LeftAgent(
@@ -419,8 +427,8 @@ async def resume_finishes(broker: FinishBroker, call_as: Callable[[Admitted], Fi
         return
     for entry in await asyncio.to_thread(broker.services.trees.journal.unfinished):
         if entry.what == "finish":
-            finishing = Finishing(broker, admission.system(broker.services), entry)
-            finishing.who = admission.system(broker.services, finishing.record.by)
+            finishing = Finishing(broker, admission.admit_system(broker.services), entry)
+            finishing.who = admission.admit_system(broker.services, finishing.record.by)
             try:
                 if not await resume_finish(finishing):
                     await _begin_again(call_as(finishing.who), finishing)

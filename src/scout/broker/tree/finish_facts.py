@@ -129,7 +129,7 @@ def look_at_tree(trees: TreePorts, subject: FinishSubject) -> GitLook:
     return GitLook(state, missing, branch, preview, target, found.changed if found else ())
 
 
-def facts_of(subject: FinishSubject, look: GitLook | None) -> FinishFacts:
+def build_finish_facts(subject: FinishSubject, look: GitLook | None) -> FinishFacts:
     """Return the facts that a finish is decided from."""
     agent = subject.agent
     facts = FinishFacts(
@@ -142,10 +142,10 @@ def facts_of(subject: FinishSubject, look: GitLook | None) -> FinishFacts:
         children=subject.children,
         flights=subject.flights,
     )
-    return facts if look is None else _with_look(facts, subject, look)
+    return facts if look is None else _add_look(facts, subject, look)
 
 
-def _with_look(facts: FinishFacts, subject: FinishSubject, look: GitLook) -> FinishFacts:
+def _add_look(facts: FinishFacts, subject: FinishSubject, look: GitLook) -> FinishFacts:
     state, preview = look.state, look.preview
     return FinishFacts(
         address=facts.address,
@@ -166,12 +166,12 @@ def _with_look(facts: FinishFacts, subject: FinishSubject, look: GitLook) -> Fin
         needs_merge=preview is not None and preview.needed,
         conflicts=preview.conflicts if preview is not None else (),
         target=look.target,
-        target_agent=subject.parent_address if _works_in(subject.parent, look.target) else None,
+        target_agent=subject.parent_address if _can_commit_in(subject.parent, look.target) else None,
         target_uncommitted=look.target_uncommitted,
     )
 
 
-def _works_in(agent: Agent | None, folder: str | None) -> bool:
+def _can_commit_in(agent: Agent | None, folder: str | None) -> bool:
     """Whether an agent could be asked to commit the files in a folder."""
     runs = agent is not None and (agent.config.harness is not None or bool(agent.config.command))
     return runs and folder is not None and agent is not None and agent.working_dir == folder

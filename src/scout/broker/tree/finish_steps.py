@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.effects import session_end
-from scout.broker.operations import agents
+from scout.broker.operations import lifecycle
 from scout.broker.routing import attention_items
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.call import CallContext, run_once
@@ -151,7 +151,7 @@ class Finishing:
             before=record.before,
             merged=record.merged,
         )
-        return agents.retire_agent(tx, agent, describe_finish(record), finished=left), parent
+        return lifecycle.retire_agent(tx, agent, describe_finish(record), finished=left), parent
 
     async def _clear_folder(self, agent: Agent, parent: Agent | None) -> None:
         """Remove the work tree if nothing in it would be lost; else write its retirement to its identity."""

@@ -20,7 +20,7 @@ _SHOWN = 200  # characters of a claim
 
 
 def list_offers(tx: Transaction, found: Found) -> tuple[OfferedFolder, ...]:
-    """Return the folders that no agent of the directory works in, and that are not believed."""
+    """Return the folders that no agent of the directory works in, and that are not trusted."""
     return tuple(
         _offer(root, folder, reason)
         for root, folders in found.items()
@@ -86,7 +86,7 @@ def _read_path(identity: IdentityFile) -> AgentPath | None:
 
 
 def _offer(root: str, folder: FoundFolder, reason: str) -> OfferedFolder:
-    claims = {key: value[:_SHOWN] for key, value in _few(folder.claims.items())}
+    claims = {key: value[:_SHOWN] for key, value in _take_few(folder.claims.items())}
     return OfferedFolder(
         folder=folder.folder,
         kind=folder.kind,
@@ -98,7 +98,7 @@ def _offer(root: str, folder: FoundFolder, reason: str) -> OfferedFolder:
     )
 
 
-def _few(claims: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+def _take_few(claims: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     return [one for one, _ in zip(claims, range(20), strict=False)]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from scout.broker.tree.new_trees import identity_of
+from scout.broker.tree.new_trees import build_identity
 from scout.model.agent import Agent, Lifecycle
 from scout.ports import TreePorts
 
@@ -14,7 +14,7 @@ def write_lifecycle(trees: TreePorts, agent: Agent, parent: Agent | None) -> Non
     folder = find_folder(trees, agent)
     if folder is not None:
         retired = agent.updated_at if agent.lifecycle is Lifecycle.RETIRED else None
-        trees.folders.write_identity(folder, replace(identity_of(agent, parent), retired_at=retired))
+        trees.folders.write_identity(folder, replace(build_identity(agent, parent), retired_at=retired))
 
 
 def find_folder(trees: TreePorts, agent: Agent) -> str | None:
@@ -22,7 +22,7 @@ def find_folder(trees: TreePorts, agent: Agent) -> str | None:
     if agent.project_root is None:
         return None
     if agent.birth_branch is None:
-        found = trees.folders.scan(_main_tree(trees, agent.project_root))
+        found = trees.folders.scan(_find_main_tree(trees, agent.project_root))
         return next((one.folder for one in found if one.identity and one.identity.id == agent.id), None)
     folder = agent.project_root if agent.parent_id is None else agent.working_dir
     exists = folder is not None and Path(folder, ".scout").is_dir()
@@ -33,9 +33,9 @@ def remove_worker(trees: TreePorts, agent: Agent) -> None:
     """Remove the folder of a worker. It holds nothing but its identity."""
     folder = find_folder(trees, agent)
     if folder is not None and agent.project_root is not None:
-        trees.folders.remove_worker(_main_tree(trees, agent.project_root), Path(folder).name)
+        trees.folders.remove_worker(_find_main_tree(trees, agent.project_root), Path(folder).name)
 
 
-def _main_tree(trees: TreePorts, project_root: str) -> str:
+def _find_main_tree(trees: TreePorts, project_root: str) -> str:
     found = trees.work_trees.look(project_root, 0)
     return found.root if found is not None else project_root

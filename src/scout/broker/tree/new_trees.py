@@ -15,7 +15,7 @@ from scout.identity.spelling import name_worktree_folder
 from scout.model.agent import Agent
 from scout.model.problems.tree import GitProblem
 from scout.policy.tree.projects import WorkTreeRules
-from scout.policy.tree.spawn import setup_failed
+from scout.policy.tree.spawn import build_setup_failed_refusal
 from scout.ports import GitFailed, IdentityFile, JournalEntry, TreePorts
 from scout.protocol.tree import SetupRun
 
@@ -38,21 +38,21 @@ def begin_child(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, 
     """Choose the folder of a child and write the journal entry. One child of a repository at a time."""
     root = plan.ground.root
     try:
-        entry = _new_entry(trees, plan, child, entry_id, now)
+        entry = _build_entry(trees, plan, child, entry_id, now)
         trees.journal.begin(entry)
     except (GitFailed, OSError) as error:
         raise Refused(GitProblem(root=root, problem=str(error))) from None
     return entry
 
 
-def _new_entry(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, now: Time) -> JournalEntry:
+def _build_entry(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, now: Time) -> JournalEntry:
     root = plan.ground.root
     trees.folders.prepare(root)
     if child.branch is not None:
         name = name_worktree_folder(child.branch, lambda one: trees.folders.taken(root, one))
         folder = f"{root}/{_TREES}/{name}"
     else:
-        folder = f"{root}/{_WORKERS}/{_worker_folder(trees, root, child.slug)}"
+        folder = f"{root}/{_WORKERS}/{_choose_worker_folder(trees, root, child.slug)}"
     return JournalEntry(
         id=entry_id,
         what="spawn",
@@ -66,7 +66,7 @@ def _new_entry(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, n
     )
 
 
-def _worker_folder(trees: TreePorts, root: str, slug: str) -> str:
+def _choose_worker_folder(trees: TreePorts, root: str, slug: str) -> str:
     """Return a free folder name for a worker: workers of two parents may have one slug."""
     names = (slug, *(f"{slug}-{number}" for number in range(2, 10_000)))
     return next(name for name in names if not trees.folders.taken(root, name, worker=True))
@@ -101,7 +101,7 @@ def prepare_tree(trees: TreePorts, made: MadeTree, rules: WorkTreeRules) -> Made
         raise Refused(GitProblem(root=made.entry.root, problem=str(error))) from None
     if run.exit_code or run.timed_out:
         raise Refused(
-            setup_failed(
+            build_setup_failed_refusal(
                 rules.setup,
                 exit_code=run.exit_code,
                 seconds=rules.setup_seconds if run.timed_out else run.seconds,
@@ -119,7 +119,7 @@ def restore_tree(trees: TreePorts, plan: SpawnPlan, agent: Agent) -> str:
         return ""
     try:
         trees.work_trees.restore_missing(agent.working_dir, agent.birth_branch, plan.ground.root)
-        trees.folders.write_identity(agent.working_dir, identity_of(agent, plan.parent))
+        trees.folders.write_identity(agent.working_dir, build_identity(agent, plan.parent))
     except (GitFailed, OSError) as error:
         return f"its work tree is missing and cannot be restored: {error}"
     return "its work tree was missing, and was checked out again"
@@ -154,7 +154,7 @@ def _is_listed(trees: TreePorts, entry: JournalEntry) -> bool:
 # -- identity files ----------------------------------------------------------------------------------
 
 
-def identity_of(agent: Agent, parent: Agent | None) -> IdentityFile:
+def build_identity(agent: Agent, parent: Agent | None) -> IdentityFile:
     """Return the facts about an agent that its folder carries."""
     return IdentityFile(
         id=agent.id,
@@ -177,7 +177,7 @@ def complete_child(trees: TreePorts, entry: JournalEntry, agent: Agent, parent: 
     """Write the identity file of a registered child and end its journal entry; return why it failed."""
     assert entry.folder is not None  # every spawn has one
     try:
-        trees.folders.write_identity(entry.folder, identity_of(agent, parent))
+        trees.folders.write_identity(entry.folder, build_identity(agent, parent))
         trees.journal.end(entry.id)
     except (GitFailed, OSError) as error:
         _LOG.warning("the identity file of %s is written at the next start: %s", agent.path, error)
@@ -191,6 +191,6 @@ def write_root_identity(trees: TreePorts, agent: Agent) -> None:
         return
     try:
         trees.folders.prepare(agent.project_root)
-        trees.folders.write_identity(agent.project_root, identity_of(agent, None))
+        trees.folders.write_identity(agent.project_root, build_identity(agent, None))
     except (GitFailed, OSError) as error:
         raise Refused(GitProblem(root=agent.project_root, problem=str(error))) from None

@@ -16,7 +16,7 @@ def list_projects(tx: Transaction, request: ListProjects) -> Page[ProjectView]:
     """List the known projects, by directory."""
     tx.permit(Deed.ADMINISTER, Subject(name="the settings"))
     known = tx.services.projects
-    return Page(items=tuple(_view(root, known[root]) for root in sorted(known)))
+    return Page(items=tuple(_build_project_view(root, known[root]) for root in sorted(known)))
 
 
 def set_project(tx: Transaction, request: SetProject) -> ProjectView:
@@ -24,11 +24,11 @@ def set_project(tx: Transaction, request: SetProject) -> ProjectView:
     tx.permit(Deed.ADMINISTER, Subject(name="the settings"))
     place = tx.place or tx.here
     if place is None:
-        raise Refused(no_project_here())
+        raise Refused(build_no_project_refusal())
     root = find_root(tx.services, place)
     tx.services.set_project(root, request.setting, request.value)
     tx.services.reload()
-    return _view(root, tx.services.projects.get(root, ProjectRules()))
+    return _build_project_view(root, tx.services.projects.get(root, ProjectRules()))
 
 
 def find_root(services: Services, place: Surroundings) -> str:
@@ -39,11 +39,11 @@ def find_root(services: Services, place: Surroundings) -> str:
     return facts.root if facts is not None and not facts.bare else place.project_root
 
 
-def no_project_here() -> BadRequest:
+def build_no_project_refusal() -> BadRequest:
     """Return the refusal of a caller that is in no project and names none."""
     remedy = Remedy(operation="who", parameters={}, why="agents and their projects")
     return BadRequest(problem="there is no project here: name one", field="projectPath", remedies=(remedy,))
 
 
-def _view(root: str, rules: ProjectRules) -> ProjectView:
+def _build_project_view(root: str, rules: ProjectRules) -> ProjectView:
     return ProjectView(root=root, settings=rules, missing=not Path(root).is_dir())

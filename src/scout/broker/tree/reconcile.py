@@ -18,7 +18,7 @@ from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.disk_reads import read_disk, scan_folders
 from scout.broker.tree.found_folders import adopt_remedy, explain_conflict
-from scout.broker.tree.new_trees import identity_of
+from scout.broker.tree.new_trees import build_identity
 from scout.broker.tree.scan import choose_projects, raise_indexes, scan_projects
 from scout.identity.address import fold
 from scout.model.agent import Agent, Lifecycle
@@ -138,11 +138,11 @@ def _find_branches(
     """Return the birth branches that exist in git; those that are checked out need no look."""
     checked_out = {one.branch for one in listed if one.branch and not one.missing}
     born = {one.birth_branch for one in agents if one.birth_branch is not None}
-    others = {one for one in born - checked_out if _exists(trees, root, one)}
+    others = {one for one in born - checked_out if _has_branch(trees, root, one)}
     return frozenset((born & checked_out) | others)
 
 
-def _exists(trees: TreePorts, root: str, branch: str) -> bool:
+def _has_branch(trees: TreePorts, root: str, branch: str) -> bool:
     try:
         return trees.work_trees.find_commit(root, f"refs/heads/{branch}") is not None
     except GitFailed:
@@ -230,17 +230,17 @@ async def _fix(
         await scan_projects(call.broker, (root,))
     for one in found:
         if one.repair in _REPAIRS:
-            problems[_key(one)] = await _repair(_Job(call, trees, root, one))
+            problems[_get_key(one)] = await _repair(_Job(call, trees, root, one))
     sources, _ = await _collect(call, trees, root)
-    left = {_key(one): one for one in find_differences(sources)}
-    known = {_key(one): one for one in found}
+    left = {_get_key(one): one for one in find_differences(sources)}
+    known = {_get_key(one): one for one in found}
     shown = [
         _show(root, one, fixed=key not in left, problem=problems.get(key, "")) for key, one in known.items()
     ]
     return [*shown, *(_show(root, one) for key, one in left.items() if key not in known)]
 
 
-def _key(found: DifferenceFound) -> _Key:
+def _get_key(found: DifferenceFound) -> _Key:
     return found.kind, found.subject, found.session_id
 
 
@@ -256,8 +256,8 @@ async def _repair(job: _Job) -> str:
 
 async def _rewrite_identity(job: _Job) -> None:
     agent, parent = await _find_family(job)
-    folder = job.found.folder or _folder_of_worker(job.root, agent)
-    await asyncio.to_thread(job.trees.folders.write_identity, folder, _identity_now(agent, parent))
+    folder = job.found.folder or _name_worker_folder(job.root, agent)
+    await asyncio.to_thread(job.trees.folders.write_identity, folder, _build_current_identity(agent, parent))
 
 
 async def _restore_tree(job: _Job) -> None:
@@ -265,7 +265,7 @@ async def _restore_tree(job: _Job) -> None:
     assert agent.working_dir is not None and agent.birth_branch is not None  # it has a work tree
     restore = partial(job.trees.work_trees.restore_missing, agent.working_dir, agent.birth_branch, job.root)
     await asyncio.to_thread(restore)
-    write = partial(job.trees.folders.write_identity, agent.working_dir, identity_of(agent, parent))
+    write = partial(job.trees.folders.write_identity, agent.working_dir, build_identity(agent, parent))
     await asyncio.to_thread(write)
 
 
@@ -301,13 +301,13 @@ async def _find_family(job: _Job) -> tuple[Agent, Agent | None]:
     return await job.call.read(find)
 
 
-def _identity_now(agent: Agent, parent: Agent | None) -> IdentityFile:
-    identity = identity_of(agent, parent)
+def _build_current_identity(agent: Agent, parent: Agent | None) -> IdentityFile:
+    identity = build_identity(agent, parent)
     retired = agent.lifecycle is Lifecycle.RETIRED
     return replace(identity, retired_at=agent.updated_at) if retired else identity
 
 
-def _folder_of_worker(root: str, agent: Agent) -> str:
+def _name_worker_folder(root: str, agent: Agent) -> str:
     return f"{root}/.scout/agents/{fold(agent.config.name or '') or agent.id}"
 
 

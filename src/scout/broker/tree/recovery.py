@@ -1,4 +1,4 @@
-"""Spawns that a crash interrupted: at the start each is completed or undone, and the operator is told why."""
+"""Spawns that a crash interrupted: the next start completes or undoes each and notifies the operator."""
 
 import asyncio
 import logging
@@ -45,7 +45,7 @@ async def _recover_spawn(broker: Transactions, trees: TreePorts, entry: JournalE
         else:
             done = await asyncio.to_thread(_undo, trees, entry)
     except (GitFailed, OSError) as error:
-        done = Recovered(entry, f"The interrupted spawn of {_name(entry)} is not settled", f"{error}.")
+        done = Recovered(entry, f"The interrupted spawn of {_name_child(entry)} is not settled", f"{error}.")
         _LOG.warning("%s in %s: %s", done.title, entry.root, error)
     else:
         _LOG.warning("%s in %s: %s", done.title, entry.root, done.body)
@@ -57,10 +57,10 @@ def _complete(trees: TreePorts, entry: JournalEntry, agent: Agent, parent: Agent
     assert entry.folder is not None  # every spawn has one
     if entry.branch is not None and not Path(entry.folder).exists():
         trees.work_trees.restore_missing(entry.folder, entry.branch, entry.root)
-    trees.folders.write_identity(entry.folder, new_trees.identity_of(agent, parent))
+    trees.folders.write_identity(entry.folder, new_trees.build_identity(agent, parent))
     trees.journal.end(entry.id)
     why = "Scout stopped after it was registered and before its identity file was written."
-    return Recovered(entry, f"The spawn of {_name(entry)} was completed", why)
+    return Recovered(entry, f"The spawn of {_name_child(entry)} was completed", why)
 
 
 def _undo(trees: TreePorts, entry: JournalEntry) -> Recovered:
@@ -73,12 +73,12 @@ def _undo(trees: TreePorts, entry: JournalEntry) -> Recovered:
         if _has_commits(trees, entry):
             trees.journal.end(entry.id)
             kept = f"{why} Its work tree {entry.folder} has commits, so it stays."
-            return Recovered(entry, f"The spawn of {_name(entry)} was interrupted", kept)
+            return Recovered(entry, f"The spawn of {_name_child(entry)} was interrupted", kept)
         if (saved := _save(trees, entry)) is not None:
             why = f"{why} Its uncommitted files are in the commit {saved}."
         new_trees.remove_tree(trees, entry)
     trees.journal.end(entry.id)
-    return Recovered(entry, f"The spawn of {_name(entry)} was undone", why)
+    return Recovered(entry, f"The spawn of {_name_child(entry)} was undone", why)
 
 
 def _has_commits(trees: TreePorts, entry: JournalEntry) -> bool:
@@ -96,7 +96,7 @@ def _save(trees: TreePorts, entry: JournalEntry) -> str | None:
     return trees.work_trees.save_uncommitted(entry.folder, f"Files of an interrupted spawn: {entry.branch}")
 
 
-def _name(entry: JournalEntry) -> str:
+def _name_child(entry: JournalEntry) -> str:
     return entry.branch or entry.facts.get("slug", entry.id)
 
 
@@ -107,7 +107,7 @@ def _tell_operator(tx: Transaction, done: Recovered) -> None:
         user=tx.services.operator,
         source=tx.services.system_agent,
         agent_id=tx.services.system_agent,
-        title=attention_items.title_of(done.title),
+        title=attention_items.shorten_title(done.title),
         body=f"{done.body}\n{done.entry.root}",
         dedupe=f"spawn {done.entry.id}",
     )

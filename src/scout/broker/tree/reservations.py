@@ -1,6 +1,7 @@
 """Reservations: made, listed, released, and checked before an edit."""
 
 import asyncio
+import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
@@ -10,10 +11,11 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import reservations as effects
 from scout.broker.operations import agents
 from scout.broker.routing.attention_items import is_person
+from scout.broker.routing.reserved_files import build_reservation_view, may_see
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.paging import before, filtered_page
-from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
+from scout.broker.transaction.paging import build_filtered_page, decode_bound
+from scout.broker.transaction.transaction import Transaction, require_owner
 from scout.model.events.reservations import ReservationCreated
 from scout.model.flight import Flight, FlightState
 from scout.model.problems.request import NotOwner
@@ -26,7 +28,6 @@ from scout.model.reservation import (
 from scout.model.session import Session
 from scout.model.token import TokenKind
 from scout.policy.limits import check_reservations
-from scout.policy.permit import Deed
 from scout.policy.reservation import (
     EditDecision,
     Editor,
@@ -79,7 +80,10 @@ async def _find_folder(call: CallContext[CallBroker], given: str | None) -> Work
     if given is None and own is None:
         problem = "which folder? there is no directory that these names are relative to"
         raise Refused(BadRequest(problem=problem, field="folder"))
-    return await asyncio.to_thread(call.services.places.find_work_tree, given or own or "", own)
+    await call.check_folder(given or own or "")
+    found = await asyncio.to_thread(call.services.places.find_work_tree, given or own or "", own)
+    await call.check_folder(found.real)
+    return found
 
 
 def _find_root(
@@ -108,7 +112,7 @@ def _add(
     held = tx.ledger.many(Reservation, "reservations_of_agent", agent=tx.sender, limit=_MANY)
     check_reservations(tx.address(tx.sender), len(held), tx.rules.limits)
     root, session_id = request.folder or "", tx.actor.session_id
-    overlaps = find_overlaps(request.globs, _held_in(tx, root), _editor(tx), tx.now)
+    overlaps = find_overlaps(request.globs, _list_held_in(tx, root), _get_editor(tx), tx.now)
     reservation = Reservation(
         id=tx.mint("rsv"),
         created_at=tx.now,
@@ -126,9 +130,10 @@ def _add(
     tx.record(ReservationCreated, reservation, move="create", reason=reservation.why)
     return extend_record(
         ReservationMade,
-        _view(tx, reservation),
+        build_reservation_view(tx, reservation),
         overlaps=tuple(
-            SharedFiles(reservation=_view(tx, one.reservation), shared=one.shared) for one in overlaps
+            SharedFiles(reservation=build_reservation_view(tx, one.reservation), shared=one.shared)
+            for one in overlaps
         ),
         notes=tuple(_tell_overlap(tx, one) for one in overlaps),
     )
@@ -153,7 +158,7 @@ def _find_flight(tx: Transaction, agent_id: str, session_id: str | None) -> str 
     return next((one.id for one in running if session_id in (None, one.session_id)), None)
 
 
-def _editor(tx: Transaction) -> Editor:
+def _get_editor(tx: Transaction) -> Editor:
     return Editor(agent_id=tx.sender, session_id=tx.actor.session_id)
 
 
@@ -166,44 +171,35 @@ def list_reservations(tx: Transaction, request: ListReservations) -> Page[Reserv
 
     def is_wanted(one: Reservation) -> bool:
         alive = request.all or is_active_reservation(one, tx.now)
-        return alive and (holder is None or one.agent_id == holder.id) and _may_see(tx, one)
+        return alive and (holder is None or one.agent_id == holder.id) and may_see(tx, one)
 
     query = "reservations_all" if request.all else "reservations_active"
-    listed = filtered_page(
+    listed = build_filtered_page(
         lambda bound, limit: tx.ledger.many(Reservation, query, before=bound, limit=limit),
         is_wanted,
-        before(request.cursor),
+        decode_bound(request.cursor),
         request.limit,
         tx.rules.limits,
     )
-    return Page(items=tuple(_view(tx, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(build_reservation_view(tx, one) for one in listed.items), next=listed.next)
 
 
 def get(tx: Transaction, request: GetReservation) -> ReservationView:
     """Return one reservation that the caller may see."""
-    return _view(tx, _find(tx, request.reservation_id))
+    return build_reservation_view(tx, _find(tx, request.reservation_id))
 
 
 def _find(tx: Transaction, ident: str) -> Reservation:
     found = tx.need(Reservation, "reservation", ident)
-    if not _may_see(tx, found):
+    if not may_see(tx, found):
         raise tx.missing("reservation", ident)
     return found
 
 
-def held_by(tx: Transaction, agent_id: str) -> tuple[ReservationView, ...]:
+def list_held_by(tx: Transaction, agent_id: str) -> tuple[ReservationView, ...]:
     """Return the active reservations of an agent, newest first."""
     found = tx.ledger.many(Reservation, "reservations_of_agent", agent=agent_id, limit=_MANY)
-    return tuple(_view(tx, one) for one in found if is_active_reservation(one, tx.now))
-
-
-def _may_see(tx: Transaction, reservation: Reservation) -> bool:
-    agent = tx.agent(reservation.agent_id)
-    return agent is not None and tx.allows(Deed.SEE, subject_of(agent))
-
-
-def _view(tx: Transaction, reservation: Reservation) -> ReservationView:
-    return extend_record(ReservationView, reservation, address=tx.address(reservation.agent_id))
+    return tuple(build_reservation_view(tx, one) for one in found if is_active_reservation(one, tx.now))
 
 
 def release(tx: Transaction, request: ReleaseReservation) -> ReservationView:
@@ -212,13 +208,13 @@ def release(tx: Transaction, request: ReleaseReservation) -> ReservationView:
     try:
         require_owner(tx, "reservation", found.id, found.agent_id)
     except Refused as refusal:
-        raise _with_question(tx, refusal, found) from None
+        raise _add_question(tx, refusal, found) from None
     if found.state in RESERVATION.terminal:
-        return _view(tx, found)
-    return _view(tx, effects.release(tx, found, request.reason or "released"))
+        return build_reservation_view(tx, found)
+    return build_reservation_view(tx, effects.release(tx, found, request.reason or "released"))
 
 
-def _with_question(tx: Transaction, refusal: Refused, reservation: Reservation) -> Refused:
+def _add_question(tx: Transaction, refusal: Refused, reservation: Reservation) -> Refused:
     """Add to the refusal how to ask the holder."""
     problem = refusal.diagnostic
     if not isinstance(problem, NotOwner):
@@ -245,7 +241,11 @@ async def check(call: CallContext[CallBroker], request: CheckEdits) -> EditCheck
     whole = request.folder is None and all(path.startswith("/") for path in request.paths)
     folder = None if whole else (await _find_folder(call, request.folder)).real
     find = call.services.places.find_work_tree
+    for path in request.paths:
+        await call.check_folder(posixpath.join(folder or "", path))
     places = await asyncio.to_thread(lambda: [find(path, folder) for path in request.paths])
+    for place in places:
+        await call.check_folder(place.real)
     answer = await call.read(lambda tx: _check(tx, request.paths, places))
     if request.editing and answer.allowed:
         _announce(call, places)
@@ -274,7 +274,7 @@ def _check(tx: Transaction, paths: Iterable[str], places: Iterable[WorkTreePath]
             EditedPath(
                 path=one.path,
                 allowed=one.blocked_by is None,
-                held=tuple(_view(tx, held) for held in one.held),
+                held=tuple(build_reservation_view(tx, held) for held in one.held),
             )
             for one in found
         ),
@@ -295,30 +295,31 @@ def _is_person(tx: Transaction, agent_id: str) -> bool:
 
 def _decide(tx: Transaction, path: str, place: WorkTreePath) -> EditDecision:
     held: list[Reservation] = []
-    for root, names in _roots_of(place):
-        held += decide_edit(_held_in(tx, root), path, names, _editor(tx), tx.now).held
+    for root, names in _list_roots(place):
+        held += decide_edit(_list_held_in(tx, root), path, names, _get_editor(tx), tx.now).held
     return EditDecision(path=path, held=tuple(sorted(held, key=lambda one: one.id)))
 
 
-def _roots_of(place: WorkTreePath) -> Iterator[tuple[str, list[str]]]:
+def _list_roots(place: WorkTreePath) -> Iterator[tuple[str, list[str]]]:
     """Yield the roots that a path belongs to, each with the names of the path below it."""
     if place.top is not None and place.common is not None:
-        names = _names_below(place, place.top)
+        names = _list_relative_paths(place, place.top)
         yield place.top, names
         yield place.common, names
         return
     for folder in list(PurePosixPath(place.path).parents)[:_DEEPEST]:
-        yield str(folder), _names_below(place, str(folder))
+        yield str(folder), _list_relative_paths(place, str(folder))
 
 
-def _names_below(place: WorkTreePath, root: str) -> list[str]:
+def _list_relative_paths(place: WorkTreePath, root: str) -> list[str]:
     """Return the path relative to the root: as it is named, and with its own link resolved."""
     start = f"{root.rstrip('/')}/"
     both = dict.fromkeys((place.path, place.real))
     return [one.removeprefix(start) for one in both if one.startswith(start)]
 
 
-def _held_in(tx: Transaction, root: str) -> list[Reservation]:
-    """Return the active reservations of a root; a guest knows only those of agents that it may see."""
+def _list_held_in(tx: Transaction, root: str) -> list[Reservation]:
+    """Return the active reservations of a root; guests and other users know those of agents they may see."""
     found = tx.ledger.many(Reservation, "reservations_in", root=root, limit=_MANY)
-    return [one for one in found if tx.actor.kind is not TokenKind.GUEST or _may_see(tx, one)]
+    sees_all = tx.actor.kind is not TokenKind.GUEST and tx.actor.user == tx.services.operator
+    return [one for one in found if sees_all or may_see(tx, one)]

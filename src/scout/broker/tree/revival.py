@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from scout.broker.operations import agents
+from scout.broker.operations import lifecycle
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.finish import FinishCall
 from scout.broker.tree.finish_facts import is_worker, run_git
@@ -21,7 +21,7 @@ _SOME = 200
 
 async def retire_agent(call: FinishCall, request: RetireAgent) -> AgentDetail:
     """Retire an agent. Its work tree and branch stay, and its identity file names the time."""
-    detail = await call.write_once(request, agents.retire)
+    detail = await call.write_once(request, lifecycle.retire)
     await _mark(call, detail)
     return detail
 
@@ -32,7 +32,7 @@ async def revive_agent(call: FinishCall, request: ReviveAgent) -> AgentDetail:
     trees = call.services.trees
     if trees is not None and agent.birth_branch and agent.parent_id and agent.lifecycle is Lifecycle.RETIRED:
         await run_git(agent.project_root or "", restore_tree, trees, agent, left)
-    detail = await call.write_once(request, agents.revive)
+    detail = await call.write_once(request, lifecycle.revive)
     await _mark(call, detail)
     return detail
 
@@ -51,7 +51,7 @@ async def _mark(call: FinishCall, agent: Agent) -> None:
 
 def _find_left(tx: Transaction, request: ReviveAgent) -> tuple[Agent, FinishedTree | None]:
     """Return the agent to revive, and what its finish left in git."""
-    agent = agents.find_revivable(tx, request.address)
+    agent = lifecycle.find_revivable(tx, request.address)
     facts = tx.ledger.facts("concerning_back", agent=agent.id, before=_LATEST, limit=_SOME)
     retired = (one for one in facts if isinstance(one, AgentRetired) and one.target.id == agent.id)
     last = next(retired, None)

@@ -33,7 +33,7 @@ _ROLES = {role.value for role in (ToolRole.TL, ToolRole.DEV, ToolRole.WORKER)}
 
 
 async def scan_tree(call: CallContext[CallBroker], request: ScanTree) -> TreeScan:
-    """Register agents that the directory lacks; folders that are not believed are only listed."""
+    """Register agents that the directory lacks; folders that are not trusted are only listed."""
     projects = await call.read(lambda tx: choose_projects(tx, request.project_root))
     answer = await scan_projects(call.broker, projects)
     return await call.write_once(request, lambda _, __: answer)
@@ -125,7 +125,7 @@ def _register_all(
 ) -> TreeScan:
     registered = tuple(
         register_again(tx, folder, folder.identity)
-        for root, folder in _parents_first(found)
+        for root, folder in _sort_parents_first(found)
         if folder.identity is not None
         and tx.ledger.get(Agent, folder.identity.id) is None
         and not explain_offer(tx, root, folder)
@@ -134,19 +134,19 @@ def _register_all(
     return _report(tx, projects, found, registered, notes)
 
 
-def _parents_first(found: Found) -> Iterator[tuple[str, FoundFolder]]:
+def _sort_parents_first(found: Found) -> Iterator[tuple[str, FoundFolder]]:
     for root, folders in found.items():
-        for folder in sorted(folders, key=_depth):
+        for folder in sorted(folders, key=_get_depth):
             yield root, folder
 
 
-def _depth(folder: FoundFolder) -> tuple[int, str]:
+def _get_depth(folder: FoundFolder) -> tuple[int, str]:
     path = folder.identity.path if folder.identity is not None else ""
     return path.count("/"), path
 
 
 def register_again(tx: Transaction, folder: FoundFolder, identity: IdentityFile) -> FoundAgent:
-    """Register an agent from its signed identity. Nothing else of the folder is believed."""
+    """Register an agent from its signed identity. Nothing else in the folder is trusted."""
     agent = create_agent(
         identity.id,
         AgentPath.parse(identity.path),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scout.base.codec import render
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.broker.routing import registration
-from scout.broker.routing.views import agent_view
+from scout.broker.routing.views import build_agent_view
 from scout.broker.sessions.control import SessionBroker
 from scout.broker.transaction.call import CallContext, find_answer
 from scout.broker.transaction.services import Services
@@ -174,7 +174,7 @@ async def _spawn_one(
         view = await call.read(lambda tx: _find_existing(tx, plan, child))
         if view is not None:
             note = await asyncio.to_thread(new_trees.restore_tree, trees, plan, view)
-            return replace(_result(child, view, created=False), notes=(note,) if note else ())
+            return replace(_build_result(child, view, created=False), notes=(note,) if note else ())
         made = await _make_tree(call, trees, plan, child, request)
         if before is not None:
             await before.wait()
@@ -184,7 +184,7 @@ async def _spawn_one(
             await asyncio.to_thread(new_trees.undo_child, trees, made.entry)
             raise
         problem = await asyncio.to_thread(new_trees.complete_child, trees, made.entry, view, plan.parent)
-    done = _result(child, view, created=True)
+    done = _build_result(child, view, created=True)
     return replace(
         done,
         base=made.base,
@@ -196,7 +196,7 @@ async def _spawn_one(
 
 def _find_existing(tx: Transaction, plan: SpawnPlan, child: Child) -> AgentView | None:
     found = spawn_plan.find_child(tx, plan.parent, child.slug, child.branch)
-    return agent_view(tx, found) if found is not None else None
+    return build_agent_view(tx, found) if found is not None else None
 
 
 async def _make_tree(
@@ -252,7 +252,7 @@ def _enter_child(tx: Transaction, plan: SpawnPlan, child: Child, made: MadeTree)
     )
     tx.record(AgentRegistered, agent, move="register", reason=f"spawned by {tx.address(parent.id)}")
     registration.break_alias_named(tx, agent)
-    return agent_view(tx, agent)
+    return build_agent_view(tx, agent)
 
 
 # -- the task and the answer -------------------------------------------------------------------------
@@ -276,7 +276,7 @@ async def _give_task(call: CallContext[TreeBroker], made: SpawnedAgent, request:
     return replace(made, flight_id=receipt.flight_id, notes=(*made.notes, *receipt.notes))
 
 
-def _result(child: Child, view: AgentView, *, created: bool) -> SpawnedAgent:
+def _build_result(child: Child, view: AgentView, *, created: bool) -> SpawnedAgent:
     return SpawnedAgent(
         slug=child.slug,
         agent=view,
@@ -292,12 +292,14 @@ def _answer(tx: Transaction, plan: SpawnPlan, request: SpawnAgents, outcomes: li
     return Spawned(
         parent=tx.address(plan.parent.id),
         agents=tuple(one.agent for one in outcomes if one.agent is not None),
-        failed=tuple(_failure(request, one.slug, one.problem) for one in outcomes if one.problem is not None),
+        failed=tuple(
+            _build_failure(request, one.slug, one.problem) for one in outcomes if one.problem is not None
+        ),
         notes=plan.ground.notes,
     )
 
 
-def _failure(request: SpawnAgents, slug: str, problem: Diagnostic) -> FailedSpawn:
+def _build_failure(request: SpawnAgents, slug: str, problem: Diagnostic) -> FailedSpawn:
     """Return the refusal of one child, with the caller's request for this child alone as remedies."""
     alone = replace(request, slugs=(slug,), count=None)
     return FailedSpawn(slug=slug, error=render(correct_remedies(alone, problem)))

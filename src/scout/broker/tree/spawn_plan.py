@@ -9,10 +9,11 @@ from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import agents
 from scout.broker.routing import registration, routes
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction, subject_of
-from scout.broker.tree.projects import find_root, no_project_here
+from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.tree.projects import build_no_project_refusal, find_root
 from scout.identity.address import Address
 from scout.identity.branch import BirthBranch, check_ref
+from scout.identity.path import ModelRole
 from scout.identity.spelling import Spelling, name_spawned, name_worker
 from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole
 from scout.model.endpoint import is_online
@@ -21,16 +22,17 @@ from scout.model.problems.target import AmbiguousEndpoint
 from scout.model.problems.tree import GitProblem
 from scout.policy.directory import Wanted
 from scout.policy.permit import Deed
+from scout.policy.roles import find_runtime
 from scout.policy.tree.spawn import (
     BaseFacts,
     SpawnNames,
-    branch_exists,
+    build_branch_exists_refusal,
+    build_child_config,
+    build_no_branch_refusal,
     check_depth,
     check_repository,
     check_room,
-    child_config,
     name_children,
-    no_branch,
     offer_harnesses,
 )
 from scout.ports import GitFailed, RepositoryFacts, Surroundings, TreePorts
@@ -85,15 +87,15 @@ class SpawnPlan(NamedTuple):
 
 def find_parent(tx: Transaction, request: SpawnAgents) -> Parent:
     """Return the parent: the named agent, the caller, or for a person the root agent of the project."""
-    agent = _named_parent(tx, request)
+    agent = _find_named_parent(tx, request)
     if agent is None:
         place = tx.place or tx.here
         if place is None:
-            raise Refused(no_project_here())
+            raise Refused(build_no_project_refusal())
         return Parent(None, place.directory, place)
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, agent))
-    tx.permit(Deed.SPAWN, subject_of(agent))
+        raise Refused(routes.build_retired_refusal(tx, agent))
+    tx.permit(Deed.SPAWN, build_subject(agent))
     directory = agent.working_dir or agent.project_root
     if directory is None or agent.definition_id is None:
         lacks = "no directory" if directory is None else "no handle"
@@ -102,7 +104,7 @@ def find_parent(tx: Transaction, request: SpawnAgents) -> Parent:
     return Parent(agent, directory)
 
 
-def _named_parent(tx: Transaction, request: SpawnAgents) -> Agent | None:
+def _find_named_parent(tx: Transaction, request: SpawnAgents) -> Agent | None:
     if request.from_ is not None:
         return agents.find(tx, request.from_)
     own = tx.agent(tx.actor.agent_id)
@@ -233,7 +235,7 @@ def _check_branches(trees: TreePorts, parent: Parent, request: SpawnAgents, root
         if text not in parent.born | being_made and not is_free(text):
             branch = BirthBranch(root=parent.branch.root, text=text)
             wish = SpawnNames(slugs=request.slugs, count=request.count)
-            raise Refused(branch_exists(branch, root, wish, is_free))
+            raise Refused(build_branch_exists_refusal(branch, root, wish, is_free))
 
 
 # -- the plan ----------------------------------------------------------------------------------------
@@ -244,8 +246,8 @@ def plan_spawn(tx: Transaction, request: SpawnAgents, parent: Parent, ground: Gr
     names = name_children(request.slugs, request.count)
     agent = _require_parent(tx, parent)
     role = ToolRole(request.role)
-    config = _config(tx, request, agent, ground)
-    branches = _branches(tx, agent, names) if role is not ToolRole.WORKER else [None] * len(names)
+    config = _build_config(tx, request, agent, ground)
+    branches = _plan_branches(tx, agent, names) if role is not ToolRole.WORKER else [None] * len(names)
     children = tuple(
         Child(name, branch, find_child(tx, agent, name, branch))
         for name, branch in zip(names, branches, strict=True)
@@ -259,8 +261,8 @@ def _require_parent(tx: Transaction, parent: Parent) -> Agent:
     if parent.agent is not None:
         return tx.need(Agent, "agent", parent.agent.id)
     assert parent.place is not None  # a parent without an agent is the root of a place
-    agent = registration.root_agent(tx, parent.place)
-    tx.permit(Deed.SPAWN, subject_of(agent))
+    agent = registration.ensure_root_agent(tx, parent.place)
+    tx.permit(Deed.SPAWN, build_subject(agent))
     return agent
 
 
@@ -277,7 +279,7 @@ def find_child(tx: Transaction, parent: Agent, slug: str, branch: BirthBranch | 
         children = tx.ledger.many(Agent, "children_of", parent=parent.id, limit=_MANY)
         found = next((one for one in children if _is_worker(one, slug)), None)
     if found is not None and found.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired_target(tx, found))
+        raise Refused(routes.build_retired_refusal(tx, found))
     return found
 
 
@@ -285,10 +287,10 @@ def _is_worker(agent: Agent, slug: str) -> bool:
     return agent.birth_branch is None and agent.config.name == slug
 
 
-def _branches(tx: Transaction, parent: Agent, names: Sequence[str]) -> list[BirthBranch | None]:
+def _plan_branches(tx: Transaction, parent: Agent, names: Sequence[str]) -> list[BirthBranch | None]:
     branch, cap = find_branch(tx, parent), tx.rules.limits.depth_cap
     if branch is None:
-        raise Refused(_without_branch(tx, parent))
+        raise Refused(_build_no_branch_refusal(tx, parent))
     above = parent
     while (depth := len(BirthBranch(root=branch.root, text=above.birth_branch or "").slugs)) >= max(cap, 1):
         higher = tx.agent(above.parent_id)
@@ -299,26 +301,26 @@ def _branches(tx: Transaction, parent: Agent, names: Sequence[str]) -> list[Birt
     return list(check_depth(branch, names, cap, address=address, above=higher_up))
 
 
-def _without_branch(tx: Transaction, parent: Agent) -> BadRequest:
+def _build_no_branch_refusal(tx: Transaction, parent: Agent) -> BadRequest:
     found = registration.find_root_agent(tx, parent.project_root, registration.MAIN_BRANCH)
     root = tx.address(found.id) if found is not None else None
-    return no_branch(tx.address(parent.id), root)
+    return build_no_branch_refusal(tx.address(parent.id), root)
 
 
 # -- settings of the children ------------------------------------------------------------------------
 
 
-def _config(tx: Transaction, request: SpawnAgents, parent: Agent, ground: Ground) -> AgentConfig:
+def _build_config(tx: Transaction, request: SpawnAgents, parent: Agent, ground: Ground) -> AgentConfig:
     """Return the settings of the children, with the harness that runs them. Refused if it is not ready."""
-    config = child_config(parent.config, request.harness, request.model, name=None)
+    config = _inherit_config(tx, request, parent.config)
     folder = parent.working_dir if request.role is SpawnRole.WORKER else ground.root
-    candidate = replace(parent, config=config, working_dir=folder)
+    candidate = replace(parent, config=config, working_dir=folder, model_role=ModelRole.SUBAGENT)
     try:
         return replace(config, harness=routes.choose_runner(tx, candidate))
     except Refused as refusal:
         problem = refusal.diagnostic
         if isinstance(problem, AmbiguousEndpoint):
-            live = _live_harnesses(tx, parent) & set(problem.harnesses)
+            live = _list_live_harnesses(tx, parent) & set(problem.harnesses)
             if len(live) == 1:
                 return replace(config, harness=live.pop())
         if isinstance(problem, AmbiguousEndpoint | HarnessUnavailable):
@@ -326,7 +328,15 @@ def _config(tx: Transaction, request: SpawnAgents, parent: Agent, ground: Ground
         raise
 
 
-def _live_harnesses(tx: Transaction, agent: Agent) -> set[str]:
+def _inherit_config(tx: Transaction, request: SpawnAgents, parent: AgentConfig) -> AgentConfig:
+    """Return what a child has of its parent's settings. A harness that is set for subagents comes first."""
+    role = find_runtime(tx.rules.roles, ModelRole.SUBAGENT)
+    if role is None or request.harness is not None:
+        return build_child_config(parent, request.harness, request.model, name=None)
+    return build_child_config(replace(parent, model=None), role.harness, request.model, name=None)
+
+
+def _list_live_harnesses(tx: Transaction, agent: Agent) -> set[str]:
     """Return the harnesses that an agent is working in now."""
     within = tx.rules.periods.online_within
     return {one.harness for one in tx.endpoints(agent.id) if one.harness and is_online(one, tx.now, within)}

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, Remedy
 from scout.broker.effects.reminders import get_record_title
+from scout.broker.operations.agents import is_agent
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.broker.tree.disk_reads import compare_trees, scan_folders
 from scout.broker.tree.found_folders import list_offers
-from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import Attention
 from scout.model.flight import Flight, FlightState
@@ -29,7 +29,6 @@ _PAGE = 1000
 _FEW = 20
 _SECONDS = 5.0  # for the facts of all work trees
 _NUMBERS = re.compile(r"(\d+)", re.ASCII)
-_NOBODY = (Kind.CONNECTOR, Kind.SYSTEM)
 
 
 class _Draft(NamedTuple):
@@ -46,15 +45,15 @@ async def show_tree(call: CallContext[CallBroker], request: ShowTree) -> AgentTr
     trees = call.services.trees
     if trees is None:
         return draft.tree
-    return await _with_disk(call, draft, trees)
+    return await _add_disk_facts(call, draft, trees)
 
 
-async def _with_disk(call: CallContext[CallBroker], draft: _Draft, trees: TreePorts) -> AgentTree:
+async def _add_disk_facts(call: CallContext[CallBroker], draft: _Draft, trees: TreePorts) -> AgentTree:
     clock, wanted = call.services.clock, draft.wanted
     states = await compare_trees(trees, clock, tuple(wanted.values()), _SECONDS)
     tree = replace(
         draft.tree,
-        agents=tuple(_with_facts(one, wanted, states) for one in draft.tree.agents),
+        agents=tuple(_add_facts(one, wanted, states) for one in draft.tree.agents),
         unread=sum(one.path not in states for one in wanted.values()),
     )
     if not draft.sees_folders:
@@ -64,7 +63,7 @@ async def _with_disk(call: CallContext[CallBroker], draft: _Draft, trees: TreePo
     return replace(tree, orphans=orphans, notes=(*tree.notes, *notes))
 
 
-def _with_facts(
+def _add_facts(
     agent: TreeAgent, wanted: Mapping[str, TreeToCompare], states: Mapping[str, TreeState]
 ) -> TreeAgent:
     state = states.get(wanted[agent.id].path) if agent.id in wanted else None
@@ -110,7 +109,7 @@ def _find_agents(tx: Transaction, request: ShowTree) -> Iterable[Agent]:
     """Return the agents below an address, of a project, or all; by default, those of the caller's project."""
     if request.address is not None:
         top = tx.resolve(request.address).agent
-        tx.permit(Deed.SEE, subject_of(top))
+        tx.permit(Deed.SEE, build_subject(top))
         return _find_below(tx, top)
     root = _find_root(tx)
     if request.all or (root is None and tx.is_operator):
@@ -139,7 +138,7 @@ def _find_top(tx: Transaction, agent: Agent) -> Agent:
 
 
 def _find_in_project(tx: Transaction, root: str) -> Iterable[Agent]:
-    """Return the agents of a project, and those below them that have no project of their own."""
+    """Return the agents of a project, and those below them that belong to no project."""
     found = {one.id: one for one in _page_all(tx, "agents_of_root", root=root)}
     tops = [one for one in found.values() if one.parent_id not in found]
     for top in tops:
@@ -159,7 +158,7 @@ def _page_all(tx: Transaction, query: str, **values: Any) -> Iterator[Agent]:
 
 def _is_shown(tx: Transaction, agent: Agent, *, retired: bool) -> bool:
     gone = agent.lifecycle is Lifecycle.RETIRED and not retired
-    return not gone and agent.kind not in _NOBODY and tx.view.shows(agent)
+    return not gone and is_agent(agent) and tx.view.shows(agent)
 
 
 def _order(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:
@@ -228,7 +227,7 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
 
 def _find_work(tx: Transaction, agent: Agent, flights: Sequence[Flight]) -> list[CurrentWork]:
     """Return the open flights of an agent, running ones first, and its work items that no flight covers."""
-    if not tx.allows(Deed.READ, subject_of(agent)):
+    if not tx.allows(Deed.READ, build_subject(agent)):
         flights = [one for one in flights if one.requester_id == tx.actor.agent_id]
         return [_show_flight(tx, one) for one in _rank_flights(flights)]
     covered = {one.work_item_id for one in flights}
@@ -254,10 +253,10 @@ def _list_work_trees(tx: Transaction, agents: Sequence[Agent]) -> dict[str, Tree
     mine = [one for one in agents if one.birth_branch and one.working_dir and one.node == tx.services.node]
     live = [one for one in mine if one.lifecycle is not Lifecycle.RETIRED]
     live.sort(key=lambda one: one.lifecycle is Lifecycle.SLEEPING)  # if time is short, others matter more
-    return {one.id: _tree_of(tx, one) for one in live}
+    return {one.id: _get_tree(tx, one) for one in live}
 
 
-def _tree_of(tx: Transaction, agent: Agent) -> TreeToCompare:
+def _get_tree(tx: Transaction, agent: Agent) -> TreeToCompare:
     parent = tx.agent(agent.parent_id)
     assert agent.working_dir is not None  # only such agents are listed
     return TreeToCompare(agent.working_dir, agent.birth_branch, parent.birth_branch if parent else None)

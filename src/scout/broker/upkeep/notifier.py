@@ -6,17 +6,19 @@ sent after a restart too; decided items are not sent.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.attention import Attention, AttentionMove, AttentionState, notify_attention
 from scout.model.delivery import back_off
 from scout.model.events.talk import AttentionCreated, AttentionNotified
+from scout.model.people.user import ConnectorKey, KeyState, User, UserState
 from scout.model.permission import format_request
 from scout.ports import Notice, Sink
-from scout.store.ledger import Ledger
+from scout.store.ledger import LAST, Ledger
 
 _LOG = logging.getLogger("scout.notify")
 _WINDOW = 0.5  # seconds: items within it become one notice
@@ -41,8 +43,8 @@ class Notifier:
         self,
         services: Services,
         sinks: Sequence[Sink],
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
+        read: ReadLedger,
     ) -> None:
         self._services = services
         self._write = write
@@ -96,7 +98,13 @@ class Notifier:
         await self._record(found)
 
     def _find_unsent(self, ledger: Ledger) -> list[Attention]:
-        return ledger.many(Attention, "attention_untold", user=self._services.operator, limit=_AT_ONCE)
+        """Return what the operator was not told yet: their own items, and those of quiet sub-users."""
+        operator = self._services.operator
+        found = ledger.many(Attention, "attention_untold", user=operator, limit=_AT_ONCE)
+        for user in _list_without_chat(ledger, operator):
+            items = ledger.many(Attention, "attention_untold", user=user, limit=_AT_ONCE)
+            found += [replace(one, title=f"{user}: {one.title}") for one in items]
+        return sorted(found, key=lambda one: one.id, reverse=True)[:_AT_ONCE]
 
     async def _handle_failure(self, lane: _Lane, items: Sequence[Attention], error: Exception) -> None:
         """Retry after a growing pause; after the maximum of attempts give up until a restart."""
@@ -120,6 +128,17 @@ class Notifier:
         """Return the items that every sink has sent or given up, and at least one has sent."""
         outcomes = {one.id: [lane.done.get(one.id) for lane in self._lanes] for one in found}
         return [ident for ident, sent in outcomes.items() if None not in sent and True in sent]
+
+
+def _list_without_chat(ledger: Ledger, owner: str) -> list[str]:
+    """Return the sub-users of a user who have no chat account in which they could be told themselves."""
+    owned = ledger.many(User, "users_owned", owner=owner, before=LAST, limit=_AT_ONCE)
+    return [one.name for one in owned if one.state is UserState.ACTIVE and not _has_chat(ledger, one.name)]
+
+
+def _has_chat(ledger: Ledger, user: str) -> bool:
+    keys = ledger.many(ConnectorKey, "keys_of_user", user=user, before=LAST, limit=_AT_ONCE)
+    return any(one.state is KeyState.ACTIVE for one in keys)
 
 
 def _build_notice(items: Sequence[Attention]) -> Notice:

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from scout.base.time import Time
 from scout.broker.effects import reservations, retirement
-from scout.broker.routing import routes
+from scout.broker.routing import activity, routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, AgentMove, WakePolicy, mark_active, move_agent
@@ -34,7 +33,7 @@ def watch(tx: Transaction, agent: Agent) -> SweepSubject:
     sessions = _find_idle_sessions(tx, ours)
     policies = {get_wake_policy(agent, one) for one in endpoints if one.state is not EndpointState.STOPPED}
     rest = Rest(
-        active_at=_find_last_activity(tx, agent, endpoints, (*flights, *raised)),
+        active_at=activity.find_last_activity(tx, agent, endpoints, (*flights, *raised)),
         flights=bool(tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=1)),
         leased=bool(tx.ledger.many(Delivery, "leases_of", agent=agent.id, limit=1)),
         attention=_has_open_item(tx, agent),
@@ -48,15 +47,6 @@ def watch(tx: Transaction, agent: Agent) -> SweepSubject:
         done=any(one.state is FlightState.COMPLETED for one in flights),
     )
     return SweepSubject(record=agent, rest=rest)
-
-
-def _find_last_activity(
-    tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], records: Sequence[Flight | Attention]
-) -> Time:
-    """Return when it last acted, was asked or was changed; unread mail does not count."""
-    moments = [agent.updated_at, *(one.updated_at for one in records)]
-    moments += [one.updated_at if one.held else one.last_seen or one.created_at for one in endpoints]
-    return max([*moments, *tx.ledger.times("last_deed", agent=agent.id)])
 
 
 def _has_open_item(tx: Transaction, agent: Agent) -> bool:

@@ -18,6 +18,7 @@ from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state, held_flights, reminders, reservations, session_end
 from scout.broker.operations import decisions
+from scout.broker.routing.attention_items import person_for
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sleeping_agents
@@ -199,7 +200,8 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
     """Take the one action that is due for a record, if any still is."""
     record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
     watch = _build_subject(tx, record, alive)
-    action = find_due_action(watch, _build_round(tx.services, tx.now, gap)) if watch is not None else None
+    this = replace(_build_round(tx.services, tx.now, gap), operator_id=_find_person(tx, record))
+    action = find_due_action(watch, this) if watch is not None else None
     match action:
         case None:
             pass
@@ -216,6 +218,13 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
             sleeping_agents.follow(tx, record, action)
         case _:
             follow_up(tx, record, action, alive)
+
+
+def _find_person(tx: Transaction, record: Any) -> str:
+    """Return the person who is reminded last: the user of the agent that a record belongs to."""
+    names = ("owner_id", "responder_id", "target", "agent_id", "sender")
+    found = (getattr(record, name, None) for name in names)
+    return person_for(tx, next((one for one in found if isinstance(one, str)), None))
 
 
 def _build_subject(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubject | None:

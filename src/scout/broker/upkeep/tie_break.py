@@ -6,7 +6,6 @@ is one more fact for the same rules. If the broker stops meanwhile, Scout does n
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,8 +14,7 @@ from scout.base.codec import decode
 from scout.broker.routing import wake
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
-from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import Kind
+from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
 from scout.model.events.talk import MessagePosted, read_message
@@ -36,8 +34,8 @@ class TieBreaker:
     def __init__(
         self,
         services: Services,
-        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        write: WriteAsBroker,
+        read: ReadLedger,
         router: Router | None,
     ) -> None:
         self._services = services
@@ -96,7 +94,7 @@ def _find_candidates(ledger: Ledger, message: Message) -> dict[str, str]:
     return {
         Instance(agent=one).canonical: one.id
         for one in agents
-        if one is not None and one.kind is not Kind.CONNECTOR and one.lifecycle is not Lifecycle.RETIRED
+        if one is not None and not one.is_person and one.lifecycle is not Lifecycle.RETIRED
     }
 
 

@@ -11,7 +11,7 @@ import click
 
 from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.refusal import DENIED, OPEN, UNANSWERED
-from scout.cli.connection.text import note, out, print_text
+from scout.cli.connection.text import note, print_out, print_text
 from scout.cli.operations import verbs
 from scout.cli.operations.build import (
     build_common_options,
@@ -41,12 +41,12 @@ def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) ->
         item = _wait_for_decision(line, ident, budget)
     except KeyboardInterrupt:
         ProgressLine.clear()
-        note(f"it stays open; come back with: scout attention show {ident} --wait")
+        note(f"it stays open; to wait again: scout attention show {ident} --wait")
         return 130
     finally:
         ProgressLine.clear()
     if as_json:
-        out(json.dumps(item))
+        print_out(json.dumps(item))
     else:
         _print_outcome(item)
     return OPEN if item["state"] in OPEN_STATES else _EXITS.get(item["state"], 0)
@@ -72,9 +72,9 @@ def _print_outcome(item: dict[str, Any]) -> None:
     elif state == "answered":
         print_text(str(item["answer"]))
     elif state == "resolved":
-        out("approved")
+        print_out("approved")
     else:
-        out(state if state == "denied" else "")
+        print_out(state if state == "denied" else "")
         note(f"{state}: {item.get('reason') or item.get('answer') or 'no reason was given'}")
 
 

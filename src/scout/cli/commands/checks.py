@@ -190,6 +190,21 @@ def _check_sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
         yield from _check_mode("webhook.key", secret, 0o600, fix)
 
 
+def _check_connectors(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+    """Report connectors that do not work, and files of secrets that others can read."""
+    folder = Path(caller.where.home) / "connectors"
+    for file in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        yield from _check_mode(f"connectors/{file.name}", file, 0o600, fix)
+    try:
+        connectors = DaemonCall(caller, start=False).call("GET /v1/connectors", {})["items"]
+    except (RefusalError, Lost, OSError):
+        return
+    for one in connectors:
+        works = one["state"] in ("running", "starting")
+        says = f"{one['state']} as {one['account']}" if works else f"{one['state']}: {one['problem']}"
+        yield Result(one["connector"], works, says, f"scout connector add {one['connector']}")
+
+
 def _check_hosts(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Report which hosts are set up, and what Scout cannot see there."""
     program = find_scout_program(caller.environ)
@@ -236,6 +251,7 @@ CHECKS: tuple[_Check, ...] = (
     _check_store,
     _check_usage,
     _check_harnesses,
+    _check_connectors,
     _check_hosts,
     _check_sinks,
 )

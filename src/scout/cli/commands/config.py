@@ -10,13 +10,13 @@ from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
-from scout.cli.connection.text import format_table, note, out, paint, print_json
+from scout.cli.connection.text import format_table, note, paint, print_json, print_out
 from scout.client.http import Lost
 from scout.daemon.setting_checks import check_value, list_problems
 from scout.daemon.start import find_running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
-from scout.settings.record import PROJECT_SETTINGS, SETTINGS, list_values, value_at
+from scout.settings.record import PROJECT_SETTINGS, SETTINGS, get_value, list_values
 
 _EXAMPLES = """\b
 Examples:
@@ -92,7 +92,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
         print_json({"roots": list(settings.roots)})
         return
     for root in settings.roots:
-        out(root)
+        print_out(root)
     if not settings.roots:
         note("none yet; allow one with: scout config roots --add DIR")
 
@@ -125,17 +125,17 @@ def _write_rows(rows: dict[str, dict[str, Any]]) -> None:
     shown = [
         (key, _format_value(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()
     ]
-    out(format_table((), shown))
+    print_out(format_table((), shown))
 
 
 def _write_projects(loaded: Loaded) -> None:
     """Show the settings of each project that differ from the default."""
     for root, rules in loaded.settings.projects.items():
-        out(f'[projects."{root}"]')
+        print_out(f'[projects."{root}"]')
         for key, row in PROJECT_SETTINGS.items():
-            value = row.check(value_at(to_plain(rules), key))
+            value = row.check(get_value(to_plain(rules), key))
             if value != row.default:
-                out(f"  {key} = {row.format(value)}")
+                print_out(f"  {key} = {row.format(value)}")
 
 
 def _format_value(key: str, value: Any) -> str:

@@ -10,12 +10,12 @@ import click
 
 from scout.cli.connection.call import CliIdentity, DaemonCall, start_daemon
 from scout.cli.connection.refusal import RefusalError, build_remedy
-from scout.cli.connection.text import note, out, paint, print_text
+from scout.cli.connection.text import note, paint, print_out, print_text
 from scout.cli.operations.build import build_epilog, run_guarded
 from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.overview import show_status
 from scout.cli.operations.verbs import Options
-from scout.cli.output.results import flight_rows, show
+from scout.cli.output.results import format_flights, show
 from scout.cli.output.sessions import run_row
 from scout.client.http import Lost
 from scout.daemon.start import Running, find_running, stop
@@ -84,9 +84,9 @@ def _run_in_foreground(caller: CliIdentity, arguments: list[str]) -> int:
 
 def _show_daemon(found: Running, word: str, as_json: bool) -> None:
     if as_json:
-        out(json.dumps(found.facts()))
+        print_out(json.dumps(found.facts()))
     else:
-        out(f"{paint(word, 'green')}: {found.url} (pid {found.pid}, socket {found.socket})")
+        print_out(f"{paint(word, 'green')}: {found.url} (pid {found.pid}, socket {found.socket})")
 
 
 @click.command(epilog=build_epilog("down"))
@@ -107,7 +107,7 @@ def down(stop_work: bool, as_json: bool) -> None:
         if as_json:
             told = {"stopped": found is not None, "pid": found.pid if found else None}
             left = {"cancelled" if stop_work else "open": [one["id"] for one in flights]}
-            out(
+            print_out(
                 json.dumps({**told, **left, "ended" if stop_work else "running": [one["id"] for one in runs]})
             )
         else:
@@ -120,10 +120,10 @@ def down(stop_work: bool, as_json: bool) -> None:
 def _tell_stopped(
     found: Running | None, flights: list[dict[str, Any]], runs: list[dict[str, Any]], stopped: bool
 ) -> None:
-    out(f"stopped (pid {found.pid})" if found else "no daemon was running")
+    print_out(f"stopped (pid {found.pid})" if found else "no daemon was running")
     _list_running(
         "cancelled" if stopped else "resumes when the daemon is up again",
-        flight_rows(flights, _SHOWN),
+        format_flights(flights, _SHOWN),
         flights,
     )
     left = "ended" if stopped else "still running (scout down --stop ends them)"
@@ -133,11 +133,11 @@ def _tell_stopped(
 def _list_running(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
     """Print the first rows, and how many more there are."""
     if records:
-        out(f"{title}:")
+        print_out(f"{title}:")
     for row in rows:
-        out(row)
+        print_out(row)
     if len(records) > _SHOWN:
-        out(f"  … and {len(records) - _SHOWN} more")
+        print_out(f"  … and {len(records) - _SHOWN} more")
 
 
 def _find_open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
@@ -161,23 +161,22 @@ def _find_running_sessions(caller: CliIdentity) -> list[dict[str, Any]]:
 
 
 def _end_sessions(caller: CliIdentity, runs: list[dict[str, Any]]) -> None:
-    line = DaemonCall(caller, start=False)
-    for session in runs:
-        told = {"sessionId": session["id"], "reason": "scout down --stop"}
-        try:
-            line.call("POST /v1/sessions/{sessionId}/stop", told)
-        except RefusalError as problem:
-            note(f"scout: {session['id']} was not stopped: {problem}")
+    _call_for_each(caller, "POST /v1/sessions/{sessionId}/stop", "sessionId", runs, "stopped")
 
 
 def _cancel_flights(caller: CliIdentity, flights: list[dict[str, Any]]) -> None:
+    _call_for_each(caller, "POST /v1/flights/{flightId}/cancel", "flightId", flights, "cancelled")
+
+
+def _call_for_each(
+    caller: CliIdentity, route: str, field: str, records: list[dict[str, Any]], done: str
+) -> None:
     line = DaemonCall(caller, start=False)
-    for flight in flights:
-        told = {"flightId": flight["id"], "reason": "scout down --stop"}
+    for record in records:
         try:
-            line.call("POST /v1/flights/{flightId}/cancel", told)
+            line.call(route, {field: record["id"], "reason": "scout down --stop"})
         except RefusalError as problem:
-            note(f"scout: {flight['id']} was not cancelled: {problem}")
+            note(f"scout: {record['id']} was not {done}: {problem}")
 
 
 def _stop_daemon(home: str) -> None:
@@ -253,10 +252,10 @@ def install_unit(home: str, printed: bool) -> int:
         return 0
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")
-    out(f"written: {file}")
-    out("now:")
+    print_out(f"written: {file}")
+    print_out("now:")
     for line in _NEXT[kind]:
-        out(f"  {line.format(file=file)}")
+        print_out(f"  {line.format(file=file)}")
     note("undo: scout up --uninstall")
     return 0
 
@@ -266,8 +265,8 @@ def uninstall_unit() -> int:
     kind, file = locate_unit()
     there = file.exists()
     file.unlink(missing_ok=True)
-    out(f"removed: {file}" if there else f"there was no {file}")
-    out("if it still runs:")
+    print_out(f"removed: {file}" if there else f"there was no {file}")
+    print_out("if it still runs:")
     for line in _BACK[kind]:
-        out(f"  {line}")
+        print_out(f"  {line}")
     return 0

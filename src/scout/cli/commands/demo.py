@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import click
 
-from scout.cli.connection.text import out, paint, print_text
+from scout.cli.connection.text import paint, print_out, print_text
 from scout.cli.operations.build import build_epilog
 from scout.client.environment import SESSION_MARKS
 from scout.daemon.start import stop
@@ -38,7 +38,7 @@ _STOPS: tuple[tuple[str, str, str, int], ...] = (
         0,
     ),
     ("Who is there?", "scout who", "arc", 0),
-    ("A message is on disk before Scout says so.", "scout send @arc 'The build is green.'", "arc", 0),
+    ("A message is on disk before Scout acknowledges it.", "scout send @arc 'The build is green.'", "arc", 0),
     ("An ask is tracked until it is answered.", "scout ask @arc 'Say hello.'", "arc", 0),
     (
         "From one project into the other, by its folder: its agent runs, and this is its reply.",
@@ -71,7 +71,7 @@ def command(as_json: bool) -> None:
         sys.exit(play(_print_step))
     steps: list[DemoStep] = []
     code = play(steps.append)
-    out(json.dumps({"succeeded": code == 0, "steps": [step._asdict() for step in steps]}))
+    print_out(json.dumps({"succeeded": code == 0, "steps": [step._asdict() for step in steps]}))
     sys.exit(code)
 
 
@@ -153,17 +153,17 @@ def _run_step(words: str, typed: str, place: Path, environ: dict[str, str], expe
 def _print_step(step: DemoStep) -> None:
     """Print one command and its output."""
     if step.says:
-        out("")
-        out(step.says)
-    out("")
-    out(f"{paint(f'{step.directory}$', 'dim')} {paint(step.command, 'bold')}")
+        print_out("")
+        print_out(step.says)
+    print_out("")
+    print_out(f"{paint(f'{step.directory}$', 'dim')} {paint(step.command, 'bold')}")
     lines = step.output.splitlines()
     print_text("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
-        out(f"… {len(lines) - _SHOWN} more lines")
-    out(paint(f"({step.seconds:.1f} s)", "dim"))
+        print_out(f"… {len(lines) - _SHOWN} more lines")
+    print_out(paint(f"({step.seconds:.1f} s)", "dim"))
     if step.code != step.expected:
-        out(paint(f"this should have ended with exit code {step.expected}, not {step.code}", "red"))
+        print_out(paint(f"this should have ended with exit code {step.expected}, not {step.code}", "red"))
     if (step.says, step.command) == _LAST:
         print_text(_NEXT)
     sys.stdout.flush()

@@ -16,7 +16,7 @@ from scout.base.codec import to_plain
 from scout.cli.commands.checks import CHECKS, Result
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note, out, paint
+from scout.cli.connection.text import note, paint, print_out
 from scout.cli.operations.build import build_epilog, run_guarded
 from scout.client.http import Lost
 from scout.settings.load import read
@@ -42,11 +42,13 @@ def command(fix: bool, bundle: Path | None, as_json: bool) -> None:
         if bundle is not None:
             _save_bundle(bundle, results)
         if as_json:
-            out(json.dumps({"well": _is_healthy(results), "checks": [one.to_json() for one in results]}))
+            print_out(
+                json.dumps({"well": _is_healthy(results), "checks": [one.to_json() for one in results]})
+            )
         else:
             _show_results(results)
             if bundle is not None:
-                out(f"written: {bundle}")
+                print_out(f"written: {bundle}")
         return 0 if _is_healthy(results) else _UNWELL
 
     run_guarded(work, as_json)
@@ -68,7 +70,7 @@ def _show_results(results: list[Result]) -> None:
         mark, colour = (
             ("problem", "red") if not one.well else (("hint", "yellow") if one.hint else ("ok", "green"))
         )
-        out(f"{paint(f'{mark:<7}', colour)}  {one.name:<{width}}  {one.says}")
+        print_out(f"{paint(f'{mark:<7}', colour)}  {one.name:<{width}}  {one.says}")
     remedies = list(dict.fromkeys(one.remedy for one in results if not one.well and one.remedy))
     for remedy in remedies:
         note(f"try: {remedy}")

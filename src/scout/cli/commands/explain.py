@@ -7,7 +7,7 @@ import msgspec
 
 from scout.base.refusal import Diagnostic, Refused, get_code, get_status
 from scout.cli.connection.refusal import LOCAL_CODES, render_refusal, write_refusal
-from scout.cli.connection.text import out, paint, print_json, print_text
+from scout.cli.connection.text import paint, print_json, print_out, print_text
 from scout.model.problems.diagnostics import ALL, explain, find_diagnostic
 from scout.policy.prompt import build_template
 
@@ -44,11 +44,11 @@ def _write_diagnostic(diagnostic: type[Diagnostic], as_json: bool) -> None:
     if as_json:
         print_json(_build_row(diagnostic) | {"explanation": explain(code), "facts": _list_facts(diagnostic)})
         return
-    out(paint(code, "bold"))
+    print_out(paint(code, "bold"))
     print_text(explain(code))
-    out("")
-    out(f"facts: {', '.join(_list_facts(diagnostic))}")
-    out(f"exit code {diagnostic.family.exit_code}, HTTP {get_status(diagnostic)}")
+    print_out("")
+    print_out(f"facts: {', '.join(_list_facts(diagnostic))}")
+    print_out(f"exit code {diagnostic.family.exit_code}, HTTP {get_status(diagnostic)}")
 
 
 def _write_local(code: str, as_json: bool) -> None:
@@ -56,7 +56,7 @@ def _write_local(code: str, as_json: bool) -> None:
     if as_json:
         print_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
         return
-    out(paint(code, "bold"))
+    print_out(paint(code, "bold"))
     print_text(f"{text}\n\nexit code {exit_code}")
 
 
@@ -68,7 +68,7 @@ def _list_codes(as_json: bool) -> None:
         return
     width = max(len(str(row["code"])) for row in rows)
     for row in rows:
-        out(f"{row['code']:<{width}}  {row['summary']}")
+        print_out(f"{row['code']:<{width}}  {row['summary']}")
 
 
 def _build_row(diagnostic: type[Diagnostic]) -> dict[str, object]:

@@ -6,7 +6,7 @@ import click
 
 from scout import __version__
 from scout.cli.connection.catalogue import COMMANDS, GROUPS, SECTIONS
-from scout.cli.connection.text import out, paint, print_text, wrap
+from scout.cli.connection.text import paint, print_out, print_text, wrap
 from scout.cli.operations.build import build_epilog
 
 
@@ -18,7 +18,7 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
     """Show the help of a command, of all commands (all), or the manual page (man)."""
     root = ctx.find_root()
     if as_json:
-        out(json.dumps({"commands": COMMANDS, "below": GROUPS}))
+        print_out(json.dumps({"commands": COMMANDS, "below": GROUPS}))
     elif words == ("all",):
         _write_all()
     elif words == ("man",):
@@ -29,14 +29,14 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
 
 def _write_all() -> None:
     for title, rows in SECTIONS.items():
-        out(paint(title, "bold"))
+        print_out(paint(title, "bold"))
         wide = max(map(len, rows))
         for name, says in rows.items():
-            out(wrap(says, f"  {name:<{wide}}  "))
+            print_out(wrap(says, f"  {name:<{wide}}  "))
             if name in GROUPS:
-                out(wrap(", ".join(GROUPS[name]), f"  {'':<{wide}}    "))
-        out("")
-    out("Each has more: scout help COMMAND")
+                print_out(wrap(", ".join(GROUPS[name]), f"  {'':<{wide}}    "))
+        print_out("")
+    print_out("Each has more: scout help COMMAND")
 
 
 def _get_help(root: click.Context, words: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.text import note, out
+from scout.cli.connection.text import note, print_out
 from scout.cli.operations.build import (
     build_common_options,
     build_epilog,
@@ -42,7 +42,7 @@ def _follow_session(parameters: dict[str, Any], manner: Options) -> int:
             told = line.call(TailSession.route, {**parameters, "wait": wait})
             if manner.as_json:
                 for one in told["lines"]:
-                    out(json.dumps(one))
+                    print_out(json.dumps(one))
             write_lines([] if manner.as_json else told["lines"])
             if not wait and not manner.as_json:
                 note(f"following {told['source']}; Ctrl-C ends this, never the session")

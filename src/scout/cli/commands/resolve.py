@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.cli.connection.refusal import RefusalError, get_exit_code, render_refusal, write_refusal
-from scout.cli.connection.text import out, print_fields, print_json
+from scout.cli.connection.text import print_fields, print_json, print_out
 from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.verbs import Options
 from scout.model.wire_names import SYNONYMS
@@ -160,7 +160,7 @@ def _list_instances(file: FleetFile, as_json: bool) -> None:
         return
     width = max((len(row["minimal"]) for row in rows.values()), default=0)
     for key, row in rows.items():
-        out(f"{row['minimal']:<{width}}  {row['canonical']}  ({key})")
+        print_out(f"{row['minimal']:<{width}}  {row['canonical']}  ({key})")
 
 
 def _add_fleet(diagnostic: Diagnostic, fleet: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import click
 
 from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.refusal import get_exit_code, list_tries
-from scout.cli.connection.text import confirm, is_interactive, note, out, wrap
+from scout.cli.connection.text import confirm, is_interactive, note, print_out, wrap
 from scout.cli.operations.build import (
     build_common_options,
     build_epilog,
@@ -74,7 +74,7 @@ def _print_conclusion(found: dict[str, Any], manner: Options) -> int:
     The exit code is 1 if a promise failed, and that of `forbidden` if one was not tried for lack of consent.
     """
     if manner.as_json:
-        out(json.dumps(found))
+        print_out(json.dumps(found))
     else:
         for text in found["notes"]:
             note(wrap(text, "note: "))

@@ -11,12 +11,12 @@ import click
 from scout.cli.commands.config import EFFECTS, apply_setting
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, build_remedy
-from scout.cli.connection.text import is_interactive, note, out, paint
+from scout.cli.connection.text import is_interactive, note, paint, print_out
 from scout.cli.hosts import hook as hooks
 from scout.cli.hosts.edit_files import FileChange, Records, plan_changes, plan_undo, write
 from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Host, find_scout_program
-from scout.cli.hosts.relay import relay
+from scout.cli.hosts.relay import run_relay
 from scout.cli.operations.build import build_epilog, run_guarded
 from scout.daemon.start import find_running
 from scout.settings.edit import set_value
@@ -96,9 +96,11 @@ def _set_up(
         if not undo:
             _choose_harness(harness, asks=not (yes or as_json))
     if as_json:
-        out(json.dumps(_build_json(plans, written=written and wanted)))
+        print_out(json.dumps(_build_json(plans, written=written and wanted)))
     else:
         _print_conclusion(hosts, wanted=wanted, written=written, undo=undo, dry_run=dry_run)
+        if written and not undo:
+            _offer_chat()
     return 0 if written or dry_run or as_json else 1
 
 
@@ -106,7 +108,7 @@ def _check_person(caller: CliIdentity) -> None:
     """Refuse inside a session: only a person may set up the programs that start sessions."""
     if caller.session:
         message = (
-            f"scout setup is for a person: {caller.session} says that this runs inside a harness session"
+            f"scout setup is for a person: according to {caller.session}, this runs inside a harness session"
         )
         raise RefusalError.of(
             "forbidden", message, action="setup", subject="this machine", needs=["a person"]
@@ -145,10 +147,10 @@ def _choose_hosts(
 def _show_changes(plans: dict[Host, list[FileChange]]) -> None:
     for host, changes in plans.items():
         if not changes:
-            out(f"{host.title}: nothing to change")
+            print_out(f"{host.title}: nothing to change")
         for change in changes:
             for line in change.diff().splitlines():
-                out(_paint_line(line))
+                print_out(_paint_line(line))
 
 
 def _paint_line(line: str) -> str:
@@ -168,16 +170,16 @@ def _confirm(yes: bool, as_json: bool) -> bool:
 def _print_conclusion(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry_run: bool) -> None:
     if undo:
         if written and wanted:
-            out(f"{paint('taken back', 'green')}: {', '.join(host.title for host in hosts)}")
+            print_out(f"{paint('taken back', 'green')}: {', '.join(host.title for host in hosts)}")
         return
     for host in hosts:
         if host.note and written and wanted:
             note(f"note: {host.note}")
     if written and wanted:
         names = " and ".join(host.title for host in hosts)
-        out(f"{paint('set up', 'green')}: {names}; restart open programs. Undo: scout setup --undo")
+        print_out(f"{paint('set up', 'green')}: {names}; restart open programs. Undo: scout setup --undo")
     if written:
-        out(f"now try, in a project: {_suggest_first_command(hosts)}")
+        print_out(f"now try, in a project: {_suggest_first_command(hosts)}")
     elif dry_run:
         note("nothing was written (--dry-run)")
 
@@ -257,6 +259,12 @@ def _choose_harness(named: str | None, *, asks: bool) -> None:
             note(EFFECTS[effect])
 
 
+def _offer_chat() -> None:
+    from scout.cli.commands.connector import offer_chat
+
+    offer_chat()
+
+
 def _is_driven(session: dict[str, Any], harness: str) -> bool:
     return (
         session["harness"] == harness
@@ -311,14 +319,14 @@ def hook(event: str, host: str, wait: float) -> None:
 
     It never starts the daemon, and is silent if none is running, so that the host is not disturbed.
     """
-    click.get_current_context().exit(hooks.hook([event, "--host", host, "--wait", str(wait)]))
+    click.get_current_context().exit(hooks.run_hook([event, "--host", host, "--wait", str(wait)]))
 
 
 @click.command("statusline", epilog=build_epilog("statusline"))
 @_host_option
 def statusline(host: str) -> None:
     """Print one line for a host's status line: who the session is, what is unread, what needs you."""
-    click.get_current_context().exit(hooks.statusline(["--host", host]))
+    click.get_current_context().exit(hooks.print_statusline(["--host", host]))
 
 
 @click.command("mcp", epilog=build_epilog("mcp"))
@@ -328,4 +336,4 @@ def mcp(host: str) -> None:
 
     The session enrols by itself, with the token that `scout setup` made, or uses SCOUT_TOKEN.
     """
-    click.get_current_context().exit(relay(["--host", host]))
+    click.get_current_context().exit(run_relay(["--host", host]))

@@ -10,11 +10,11 @@ from scout.base.codec import to_plain
 from scout.base.refusal import Refused, Remedy
 from scout.cli.connection.call import CliIdentity
 from scout.cli.connection.refusal import RefusalError, build_remedy, render_refusal
-from scout.cli.connection.text import note, out, paint
+from scout.cli.connection.text import note, paint, print_out
 from scout.cli.operations.build import build_epilog, run_guarded
 from scout.daemon.start import find_running
 from scout.protocol.operations import build_command_line
-from scout.store.integrity.backup import backup, free_name, restore
+from scout.store.integrity.backup import backup, choose_free_name, restore
 from scout.store.integrity.damage import examine
 from scout.store.integrity.review import Review, review
 from scout.store.integrity.verify import verify
@@ -65,19 +65,19 @@ def verify_command(policy: bool, as_json: bool) -> None:
         except Refused:
             return _show_damage(store, as_json)
         if as_json:
-            out(json.dumps({"clean": report.clean, **to_plain(report)}))
+            print_out(json.dumps({"clean": report.clean, **to_plain(report)}))
             return 0 if report.clean else _DAMAGED
-        out(f"{report.events} events replayed, {report.rows} rows compared")
+        print_out(f"{report.events} events replayed, {report.rows} rows compared")
         for text in report.damage:
-            out(f"{paint('damage', 'red')}: {text}")
+            print_out(f"{paint('damage', 'red')}: {text}")
         for number in report.gaps:
-            out(f"{paint('gap', 'red')}: an event is missing after number {number}")
+            print_out(f"{paint('gap', 'red')}: an event is missing after number {number}")
         for one in report.differences[:_SHOWN]:
-            out(f"{paint('differs', 'red')}: {one.table} {one.id}")
-            out(f"  stored    {json.dumps(one.stored)}")
-            out(f"  replayed  {json.dumps(one.replayed)}")
+            print_out(f"{paint('differs', 'red')}: {one.table} {one.id}")
+            print_out(f"  stored    {json.dumps(one.stored)}")
+            print_out(f"  replayed  {json.dumps(one.replayed)}")
         if report.clean:
-            out(f"{paint('clean', 'green')}: the tables match the log")
+            print_out(f"{paint('clean', 'green')}: the tables match the log")
             return 0
         _show_remedies(examine(store).remedies or (_RESTORE,))
         return _DAMAGED
@@ -89,10 +89,10 @@ def _show_damage(store: Path, as_json: bool) -> int:
     """Show what is left of a damaged store, and how to restore it."""
     report = examine(store)
     if as_json:
-        out(json.dumps({"clean": False, **to_plain(report), "lost": report.lost}))
+        print_out(json.dumps({"clean": False, **to_plain(report), "lost": report.lost}))
         return _DAMAGED
     for line in report.lines:
-        out(f"{paint('damage', 'red')}: {line}")
+        print_out(f"{paint('damage', 'red')}: {line}")
     _show_remedies(report.remedies or (_RESTORE,))
     return _DAMAGED
 
@@ -104,17 +104,17 @@ def _show_remedies(remedies: Sequence[Remedy]) -> None:
 
 def _show_review(report: Review, as_json: bool) -> int:
     if as_json:
-        out(json.dumps({"clean": report.clean, **to_plain(report)}))
+        print_out(json.dumps({"clean": report.clean, **to_plain(report)}))
         return 0 if report.clean else _DAMAGED
-    out(f"{report.events} events read, {report.decisions} wake decisions made again")
+    print_out(f"{report.events} events read, {report.decisions} wake decisions made again")
     for one in report.differences[:_SHOWN]:
-        out(f"{paint('differs', 'red')}: event {one.seq} ({one.event_id})")
-        out(f"  stored  {one.stored}")
-        out(f"  today   {one.today}")
+        print_out(f"{paint('differs', 'red')}: event {one.seq} ({one.event_id})")
+        print_out(f"  stored  {one.stored}")
+        print_out(f"  today   {one.today}")
     if report.clean:
-        out(f"{paint('clean', 'green')}: today's rules make the same decisions")
+        print_out(f"{paint('clean', 'green')}: today's rules make the same decisions")
         return 0
-    out(f"{report.differing} decisions would differ today")
+    print_out(f"{report.differing} decisions would differ today")
     note(f"try: scout why {report.differences[0].event_id}")
     return _DAMAGED
 
@@ -131,7 +131,7 @@ def backup_command(file: Path, as_json: bool) -> None:
             size = backup(store, file)
         except OSError as error:
             raise RefusalError.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
-        out(json.dumps({"file": str(file), "bytes": size}) if as_json else f"{file}: {size} bytes")
+        print_out(json.dumps({"file": str(file), "bytes": size}) if as_json else f"{file}: {size} bytes")
         return 0
 
     _run_with_refusals(work, as_json)
@@ -155,9 +155,9 @@ def restore_command(file: Path, as_json: bool) -> None:
                 "wrong_state", message, noun="daemon", state="running", remedies=[build_remedy("down")]
             )
         store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = restore(file, store, free_name(store))
+        kept = restore(file, store, choose_free_name(store))
         told = {"store": str(store), "kept": str(kept) if kept else None}
-        out(
+        print_out(
             json.dumps(told)
             if as_json
             else f"{store} is now {file}" + (f"; the old one is {kept}" if kept else "")

@@ -10,7 +10,7 @@ import click
 
 from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.refusal import RefusalError, build_remedy, repeat_typed
-from scout.cli.connection.text import note, out
+from scout.cli.connection.text import note, print_out
 from scout.cli.operations.build import build_epilog, run_guarded
 from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.verbs import Options
@@ -38,7 +38,7 @@ def _open_terminal(manner: Options, address: str, printed: bool) -> int:
     line = manner.line()
     ident = address if address.startswith("ses_") else _find_session(line, address)
     if printed:
-        out(json.dumps({"sessionId": ident}) if manner.as_json else ident)
+        print_out(json.dumps({"sessionId": ident}) if manner.as_json else ident)
         return 0
     if not sys.stdin.isatty():
         problem = "this command needs a terminal"

@@ -8,7 +8,7 @@ from scout import __version__
 from scout.cli.connection.refusal import RefusalError, build_remedy, repeat_typed
 from scout.cli.connection.text import note
 from scout.client.environment import Environment, NoToken, build_headers, get_current_directory
-from scout.client.http import Lost, as_object, build_target, exchange, open_stream, quote
+from scout.client.http import Lost, build_target, exchange, open_stream, quote, to_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:
     data = answer.decode()
     if answer.status < 400:
         return data
-    if "code" in (document := as_object(data)):
+    if "code" in (document := to_object(data)):
         raise RefusalError(_add_identity(document, act_as) if act_as else document)
     message = f"the daemon answered {answer.status} without a reason"
     raise RefusalError.of("busy", message, remedies=[build_remedy("doctor")])

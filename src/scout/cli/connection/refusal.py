@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from scout.cli.connection.text import confirm, is_interactive, measure_width, note, out, paint
+from scout.cli.connection.text import confirm, is_interactive, measure_width, note, paint, print_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RefusalError(Exception):
         if as_json:
             import json
 
-            out(json.dumps({"error": self.told}))
+            print_out(json.dumps({"error": self.told}))
         else:
             write_refusal(self.told, command=command)
         return get_exit_code(self.code)

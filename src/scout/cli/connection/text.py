@@ -11,37 +11,12 @@ import os
 import re
 import sys
 
+from scout.base.visible import make_visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
-
-# -- escaping -----------------------------------------------------------------------------------------
-
-_EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
-
-# Control characters, line separators, bidirectional controls, zero-width characters and lone surrogates. The
-# only exception is a joiner inside one emoji.
-_UNSEEN = (  # compiled only when a text needs it
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
-    f"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|(?<!{_EMOJI})\u200d|\u200d(?!{_EMOJI})"
-)
-_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def make_visible(text: str) -> str:
-    """Return the text on one line, with every character visible that could control a terminal or hide."""
-    return text if text.isascii() and text.isprintable() else re.sub(_UNSEEN, _escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    """Return a character as an escape sequence; DEL as JSON spells it, so that JSON stays exact."""
-    sign, number = found[0], ord(found[0])
-    if number < 0x7F:
-        return _NAMED.get(sign) or f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
 
 # -- Scout's own colours and line ends ----------------------------------------------------------------
 
@@ -76,7 +51,7 @@ def _render(text: str) -> str:
 # -- printing -----------------------------------------------------------------------------------------
 
 
-def out(text: str) -> None:
+def print_out(text: str) -> None:
     """Print one line on stdout, or several made by `join_lines`, `table`, `fields` or `indent`."""
     erase_status()
     sys.stdout.write(f"{_render(text)}\n")
@@ -92,7 +67,7 @@ def note(text: str) -> None:
 
 def print_text(text: str) -> None:
     """Print a text with its own newlines and tabs: an answer, a file, a help page."""
-    out(_keep_lines(text))
+    print_out(_keep_lines(text))
 
 
 def print_note_text(text: str) -> None:
@@ -112,12 +87,12 @@ def print_json(value: object) -> None:
     """Print a value as one line of JSON, escaped to ASCII, so that any terminal can show it."""
     import json
 
-    out(json.dumps(value))
+    print_out(json.dumps(value))
 
 
 def print_fields(title: str, values: Mapping[str, object]) -> None:
     """Print a title and its fields, one per line."""
-    out(format_fields(title, values))
+    print_out(format_fields(title, values))
 
 
 def is_interactive() -> bool:

@@ -8,9 +8,9 @@ import os
 import sys
 import time
 
-from scout.cli.connection.text import note, out
+from scout.cli.connection.text import note, print_out
 from scout.cli.hosts.host_session import HostSession, Refusal
-from scout.client.http import as_object, quote
+from scout.client.http import quote, to_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ _LONGEST = 1_000_000  # maximum characters of the host's input
 _EDIT = 0.08  # seconds until an edit is allowed without an answer; with the start of Python, 200 ms at most
 
 
-def hook(words: list[str]) -> int:
+def run_hook(words: list[str]) -> int:
     """Report one event and print what the host expects. An error never disturbs the host."""
     try:
         event, host, wait = _read_words(words)
         if event == "pre_edit":
             with _end_after(float(os.environ.get("SCOUT_EDIT_WAIT") or _EDIT)):
-                _pre_edit(HostSession(host), _read_input(), wait)
+                _check_edit(HostSession(host), _read_input(), wait)
         elif event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
             EVENTS[event](HostSession(host), _read_input(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
@@ -58,7 +58,7 @@ def _read_words(words: list[str]) -> tuple[str, str, float]:
 
 def _read_input() -> Facts:
     """Read the host's JSON from standard input."""
-    return as_object(json.loads(sys.stdin.read(_LONGEST) or "{}"))
+    return to_object(json.loads(sys.stdin.read(_LONGEST) or "{}"))
 
 
 def _print_reason(problem: Exception) -> None:
@@ -88,14 +88,14 @@ def _end_after(seconds: float) -> Generator[None]:
 
 def _enrol(host: HostSession, facts: Facts) -> Facts:
     model = facts.get("model")
-    named = as_object(model).get("id") or model
+    named = to_object(model).get("id") or model
     cwd = str(facts.get("cwd") or os.getcwd())  # noqa: PTH109 (one look, no object)
     return host.enrol(cwd, str(facts["session_id"]), named if isinstance(named, str) else None)
 
 
 def _report(host: HostSession, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
     """Report an event; return the session and the broker's answer. An unknown session enrols again."""
-    kept = host.kept(str(facts["session_id"]))
+    kept = host.find_kept(str(facts["session_id"]))
     if kept is not None:
         try:
             return kept, host.report(kept, event, **more)
@@ -157,12 +157,12 @@ def _read_transcript(path: str) -> str:
 
 def _read_assistant_text(line: bytes) -> str | None:
     try:
-        entry = as_object(json.loads(line))
+        entry = to_object(json.loads(line))
     except ValueError:
         return None
     if entry.get("type") != "assistant":
         return None
-    blocks = [as_object(one) for one in _as_list(as_object(entry.get("message")).get("content"))]
+    blocks = [to_object(one) for one in _to_list(to_object(entry.get("message")).get("content"))]
     texts = [str(one.get("text", "")) for one in blocks if one.get("type") == "text"]
     return "\n".join(texts) or None
 
@@ -171,13 +171,13 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def _as_list(value: Any) -> list[Any]:
+def _to_list(value: Any) -> list[Any]:
     return value if _is_list(value) else []
 
 
 def _on_tool_use(host: HostSession, facts: Facts, wait: float) -> None:
     """Give an enrolled session its plain mail between two tools."""
-    session = host.kept(str(facts["session_id"]))
+    session = host.find_kept(str(facts["session_id"]))
     if session is None:
         return
     told = host.report(session, "tool_use")
@@ -186,9 +186,9 @@ def _on_tool_use(host: HostSession, facts: Facts, wait: float) -> None:
         host.call(session["token"], "POST", "/v1/inbox/ack", {"deliveryIds": told["handedOver"]})
 
 
-def _pre_edit(host: HostSession, facts: Facts, wait: float) -> None:
+def _check_edit(host: HostSession, facts: Facts, wait: float) -> None:
     """Deny an edit of a file that another agent holds. Without an answer in time, the edit is allowed."""
-    given = as_object(facts.get("tool_input"))
+    given = to_object(facts.get("tool_input"))
     path = given.get("file_path") or given.get("notebook_path")
     token = _find_editor(host, facts)
     if not path or not token:
@@ -204,12 +204,12 @@ def _find_editor(host: HostSession, facts: Facts) -> str:
     """Return the token of the session that edits: one that Scout started has it in its environment."""
     if os.environ.get("SCOUT_SESSION"):
         return os.environ.get("SCOUT_TOKEN", "")
-    return str((host.kept(str(facts["session_id"])) or {}).get("token") or "")
+    return str((host.find_kept(str(facts["session_id"])) or {}).get("token") or "")
 
 
 def _on_permission_request(host: HostSession, facts: Facts, wait: float) -> None:
     """Wait for a decision elsewhere; without one, the host asks its own user."""
-    tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
+    tool, given = str(facts.get("tool_name") or ""), to_object(facts.get("tool_input"))
     wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
     session, told = _report(host, facts, "permission_request", **wish)
     item = f"/v1/attention/{quote(told['attentionId'])}"
@@ -234,7 +234,7 @@ def _wait_for_decision(host: HostSession, token: str, item: str, end: float) -> 
 
 
 def _on_session_end(host: HostSession, facts: Facts, wait: float) -> None:
-    kept = host.kept(str(facts["session_id"]))
+    kept = host.find_kept(str(facts["session_id"]))
     if kept is not None:
         host.forget(kept)
         host.report(kept, "session_end")
@@ -244,7 +244,7 @@ EVENTS: dict[str, Callable[[HostSession, Facts, float], None]] = {
     "session_start": _on_session_start,
     "prompt_submit": _on_prompt_submit,
     "stop": _on_stop,
-    "pre_edit": _pre_edit,
+    "pre_edit": _check_edit,
     "tool_use": _on_tool_use,
     "permission_request": _on_permission_request,
     "session_end": _on_session_end,
@@ -262,22 +262,22 @@ def _add_context(facts: Facts, text: str) -> None:
 
 
 def _print(told: Facts) -> None:
-    out(json.dumps(told))
+    print_out(json.dumps(told))
     sys.stdout.flush()
 
 
 # -- the status line ---------------------------------------------------------------------------------
 
 
-def statusline(words: list[str]) -> int:
+def print_statusline(words: list[str]) -> int:
     """Print one line: address, unread mail, items that need the person. Prints nothing without a daemon."""
     try:
         host = HostSession(_read_words(words)[1], timeout=2.0)
-        kept = host.kept(str(_read_input()["session_id"]))
+        kept = host.find_kept(str(_read_input()["session_id"]))
         if kept is not None:
             now = host.call(kept["token"], "GET", "/v1/now")
             asked = host.call(kept["token"], "GET", "/v1/attention?raised=true")
-            out(_build_line(kept["address"], now["unread"], len(asked["items"])))
+            print_out(_build_line(kept["address"], now["unread"], len(asked["items"])))
     except Exception as problem:  # noqa: BLE001 (the same)
         _print_reason(problem)
     return 0

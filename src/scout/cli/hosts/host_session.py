@@ -11,7 +11,7 @@ import json
 import os
 
 from scout.client.environment import Environment, build_headers
-from scout.client.http import Lost, as_object, decode_json, exchange, quote
+from scout.client.http import Lost, decode_json, exchange, quote, to_object
 from scout.client.session_files import find_host_process, find_window, read_process_start
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ class HostSession:
             answer = exchange(self.address, method, target, headers, data, timeout=timeout or self.timeout)
         except (OSError, Lost) as error:
             raise NotEnrolled(f"no daemon answers at {self.address.name} ({error})") from None
-        record = as_object(answer.decode())
+        record = to_object(answer.decode())
         if answer.status >= 400:
             raise Refusal(str(record.get("message") or f"the daemon answered {answer.status}"))
         return record
@@ -125,11 +125,11 @@ class HostSession:
             json.dump(session, file)
         os.replace(fresh, f"{self.folder}/{name}")
 
-    def kept(self, native: str) -> dict[str, Any] | None:
+    def find_kept(self, native: str) -> dict[str, Any] | None:
         """Return the stored session with this native id."""
         return self._read(self._build_name(native, None)) or None
 
-    def kept_here(self) -> dict[str, Any] | None:
+    def find_kept_here(self) -> dict[str, Any] | None:
         """Return the stored session of the current host process; of several, the latest."""
         process = find_host_process(self.environ)
         found = [(name, self._read(name)) for name in self._list_names()]
@@ -153,7 +153,7 @@ class HostSession:
     def _read(self, name: str) -> dict[str, Any]:
         try:
             with open(f"{self.folder}/{name}", "rb") as file:
-                return as_object(decode_json(file.read()))
+                return to_object(decode_json(file.read()))
         except OSError:
             return {}
 

@@ -14,6 +14,7 @@ from scout.cli.hosts import jsonc
 from scout.client.http import is_object
 from scout.settings.where import find_user_home
 
+_STARTUP = 60  # seconds: after its own default of 10, Codex works without Scout's tools and says nothing
 _WAIT = 30  # seconds that a permission request waits for a decision elsewhere
 
 # Scout's events: their names in hosts with hooks, and their timeout in seconds.
@@ -309,7 +310,7 @@ def _list_codex_additions(
 ) -> tuple[tuple[Path, Addition], ...]:
     folder = _find_codex_folder(environ)
     approves = {"default_tools_approval_mode": "approve"} if program.allows_tools else {}
-    server = {**_build_stdio("codex", program), **approves}
+    server = {**_build_stdio("codex", program), "startup_timeout_sec": _STARTUP, **approves}
     server = {key: server[key] for key in sorted(server, key=lambda key: key == "env")}
     return (
         (folder / "config.toml", TomlTable("MCP server", ("mcp_servers", "scout"), server)),

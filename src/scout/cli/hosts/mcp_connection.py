@@ -13,7 +13,7 @@ import time
 from scout.cli.connection.text import note
 from scout.cli.hosts.host_session import HostSession, NotEnrolled, Refusal
 from scout.client.environment import build_headers
-from scout.client.http import HttpResponse, Lost, as_object, open_stream, quote
+from scout.client.http import HttpResponse, Lost, open_stream, quote, to_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class McpConnection:
 
     def beat(self, *, working: bool) -> None:
         """Send a heartbeat while the session works, or if it can be woken while idle."""
-        kept = self._host.kept_here() or self._session
+        kept = self._host.find_kept_here() or self._session
         if not kept.get("endpointId") or not (working or kept.get("working") or kept.get("hasDoor")):
             return
         with contextlib.suppress(NotEnrolled):
@@ -168,7 +168,7 @@ class McpConnection:
 
     def _remember(self, message: Message) -> None:
         """Remember subscriptions, to repeat them in a new session."""
-        uri = str(as_object(message.get("params")).get("uri", ""))
+        uri = str(to_object(message.get("params")).get("uri", ""))
         if message["method"] == "resources/subscribe":
             self._followed[uri] = message
         elif message["method"] == "resources/unsubscribe":
@@ -204,7 +204,7 @@ class McpConnection:
         """
         if self._host.environment.given_token:
             return
-        kept = self._host.kept_here()
+        kept = self._host.find_kept_here()
         if kept is not None and not (refused and kept.get("token") == self._session.get("token")):
             self._session = kept
             return
@@ -224,7 +224,7 @@ class McpConnection:
         """Record the negotiated version, then listen for messages that the daemon sends on its own."""
         if message.get("method") != "initialize" or answer.get("id") != message["id"]:
             return
-        self._version = as_object(answer.get("result")).get("protocolVersion")
+        self._version = to_object(answer.get("result")).get("protocolVersion")
         if self._protocol_session is not None:
             threading.Thread(target=self._listen, args=(self._generation,), daemon=True).start()
 
@@ -275,7 +275,7 @@ class McpConnection:
                     self._start()
                 time.sleep(pause)
                 continue
-            return _chain(first, parts)
+            return _join_streams(first, parts)
         raise ConnectionGone(problem)
 
     def _build_headers(self, message: Message | None) -> dict[str, str]:
@@ -298,7 +298,7 @@ class McpConnection:
             raise _Unknown(answer)
         if message and message.get("method") == "initialize" and answer.status < 400:
             self._protocol_session = answer.headers.get("mcp-session-id")
-        told = as_object(answer.decode())
+        told = to_object(answer.decode())
         if told.get("jsonrpc"):
             yield {**told, "id": ident} if told.get("id") is None and "error" in told else told
         elif answer.status >= 400:
@@ -319,7 +319,7 @@ class McpConnection:
             note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
 
-def _chain(
+def _join_streams(
     first: HttpResponse | SseEvent, rest: Iterator[HttpResponse | SseEvent]
 ) -> Iterator[HttpResponse | SseEvent]:
     yield first
@@ -327,7 +327,7 @@ def _chain(
 
 
 def _get_meta(message: Message | None) -> dict[str, Any]:
-    return as_object(as_object((message or {}).get("params")).get("_meta"))
+    return to_object(to_object((message or {}).get("params")).get("_meta"))
 
 
 def _build_mirrored_headers(message: Message) -> dict[str, str]:
@@ -347,6 +347,6 @@ def _encode_header(text: str) -> str:
 
 
 def _describe_failure(answer: HttpResponse) -> str:
-    told = as_object(answer.decode())
+    told = to_object(answer.decode())
     words = told.get("message") or told.get("error")
     return f"{words or 'the daemon answered'} ({answer.status})"

@@ -13,7 +13,7 @@ import time
 from scout.cli.connection.text import note
 from scout.cli.hosts.host_session import HostSession, NotEnrolled
 from scout.cli.hosts.mcp_connection import Broken, ConnectionGone, McpConnection
-from scout.client.http import as_object, is_object
+from scout.client.http import is_object, to_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LISTEN = "subscriptions/listen"
 _SAFE = ("initialize", "ping", "server/", "/list", "/read", "/get", "/subscribe", "/listen", "completion/")
 
 
-def relay(words: list[str]) -> int:
+def run_relay(words: list[str]) -> int:
     """Relay messages until the host closes standard input."""
     host = words[words.index("--host") + 1] if "--host" in words[:-1] else _HOST
     Relay(McpConnection(HostSession(host, timeout=30.0)), sys.stdin, sys.stdout).run()
@@ -124,7 +124,7 @@ class Relay:
 
 
 def _get_cancelled_id(message: Message) -> Any:
-    return as_object(message.get("params")).get("requestId")
+    return to_object(message.get("params")).get("requestId")
 
 
 def _is_safe(method: str) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
+from scout.base.visible import make_visible
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import join_words, make_visible, shorten_ids
+from scout.cli.connection.text import join_words, shorten_ids
 from scout.client.http import Lost
 from scout.identity.reserved import HARNESSES
 
@@ -38,6 +39,7 @@ _IDS = {
     "questionId": ("question.list", "body"),
     "workItemId": ("work.list", "title"),
     "reservationId": ("reserve.list", "why"),
+    "scheduleId": ("cron.list", "body"),
 }
 ONLY = frozenset(_IDS)  # if omitted, they mean the only open record
 
@@ -49,7 +51,7 @@ def get_completion(name: str) -> dict[str, Any]:
     if name in _IDS:
         return {"shell_complete": functools.partial(_complete_ids, name)}
     if name == "setting":
-        return {"shell_complete": _project_keys}
+        return {"shell_complete": _complete_project_keys}
     return {"shell_complete": _complete_harnesses} if name == "harness" else {}
 
 
@@ -78,7 +80,9 @@ def _complete_harnesses(
     return [CompletionItem(name) for name in HARNESSES if name.startswith(incomplete)]
 
 
-def _project_keys(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_project_keys(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     from scout.settings.record import PROJECT_SETTINGS
 
     return [CompletionItem(key) for key in PROJECT_SETTINGS if key.startswith(incomplete)]

@@ -6,8 +6,8 @@ import sys
 
 from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.refusal import RefusalError, repeat_typed
-from scout.cli.connection.text import note, out
-from scout.cli.output.attention import headline, wish_lines
+from scout.cli.connection.text import note, print_out
+from scout.cli.output.attention import format_headline, format_wish
 from scout.cli.output.results import show
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ def _decide_all(line: DaemonCall, move: str, of: str, given: dict[str, Any], man
         raise RefusalError(repeat_typed(problem.told, of, field)) from None
     items = [one for one in shown if one.get("mayDecide")]
     if not items:
-        out(f"nothing of {of} is open")
+        print_out(f"nothing of {of} is open")
         return 0
     if sys.stdin.isatty() and not manner.as_json and not _confirm_all(move, items):
         note("nothing was decided")
@@ -71,8 +71,8 @@ def _decide_all(line: DaemonCall, move: str, of: str, given: dict[str, Any], man
 
 def _confirm_all(move: str, items: list[dict[str, Any]]) -> bool:
     for item in items:
-        note(headline(item))
-        for shown in wish_lines(item):
+        note(format_headline(item))
+        for shown in format_wish(item):
             note(f"  {shown}")
     import click
 

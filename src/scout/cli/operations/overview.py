@@ -14,18 +14,18 @@ from scout.cli.connection.text import (
     format_table,
     join_words,
     note,
-    out,
     paint,
+    print_out,
     shorten_ids,
 )
-from scout.cli.output.events import Names, event_line
+from scout.cli.output.events import Names, format_event
 from scout.cli.output.own_name import say_you
-from scout.cli.output.results import flight_rows, show
+from scout.cli.output.results import format_flights, show
 from scout.client.http import Lost, build_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from scout.cli.operations.verbs import Options
@@ -41,11 +41,11 @@ def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options
     line = manner.line()
     answer = line.call(route, parameters, manner.key)
     if operation in _EVENTS and not manner.as_json:
-        from scout.cli.output.events import Names, event_line
+        from scout.cli.output.events import Names, format_event
 
         names = Names(line)
         for event in answer["items"]:
-            out(event_line(event, names))
+            print_out(format_event(event, names))
         if answer.get("next"):
             note(f"more: --after {answer['items'][-1]['seq']}")
         return 0
@@ -64,25 +64,26 @@ def show_status(manner: Options) -> int:
     if found is None:
         message = f"no daemon is running for {home}"
         raise RefusalError.of("not_running", message, home=home, remedies=[build_remedy("up")])
-    paused = _show_pause()
+    more = _read_more_status()
     if manner.as_json:
-        out(json.dumps({**found.facts(), **paused}))
+        print_out(json.dumps({**found.facts(), **more}))
         return 0
-    out(format_fields("running", found.facts()))
-    if paused:
+    chats = ", ".join(f"{name} {state}" for name, state in more.get("connectors", {}).items())
+    print_out(format_fields("running", {**found.facts(), **({"chats": chats} if chats else {})}))
+    if "paused" in more:
         from scout.cli.output.insight import pause_line
 
-        out(pause_line(paused["paused"]))
+        print_out(pause_line(more["paused"]))
     return 0
 
 
-def _show_pause() -> dict[str, Any]:
-    """Return the pause of the daemon; empty if it is not paused or does not answer."""
+def _read_more_status() -> dict[str, Any]:
+    """Return the pause and the connectors of the daemon, if any; empty if it does not answer."""
     try:
-        paused = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {}).get("paused")
+        status = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {})
     except (RefusalError, Lost):
         return {}
-    return {"paused": paused} if paused else {}
+    return {name: status[name] for name in ("paused", "connectors") if status.get(name)}
 
 
 def show_now(parameters: dict[str, Any], manner: Options) -> int:
@@ -90,7 +91,7 @@ def show_now(parameters: dict[str, Any], manner: Options) -> int:
     line = manner.line()
     now = line.call(ROUTES["now"], parameters)
     if manner.as_json:
-        out(json.dumps(now))
+        print_out(json.dumps(now))
         return 0
     _show_summary(say_you(line, now))
     if sys.stdout.isatty():
@@ -102,45 +103,57 @@ def _show_summary(now: dict[str, Any]) -> None:
     if now.get("paused"):
         from scout.cli.output.insight import pause_line
 
-        out(pause_line(now["paused"]))
+        print_out(pause_line(now["paused"]))
     _show_needs(now)
-    _print_section("Working", flight_rows(now["open"], _SHOWN), len(now["open"]), "scout flight list --open")
+    _print_section(
+        "Working", format_flights(now["open"], _SHOWN), len(now["open"]), "scout flight list --open"
+    )
     since = f" since {format_age(now['since'])}" if now.get("since") else ""
-    finished = flight_rows(now["finished"], _SHOWN)
+    finished = format_flights(now["finished"], _SHOWN)
     _print_section(f"Finished{since}", finished, now["finishedCount"], "scout flight list")
+    _show_reserved(now.get("reservations") or ())
     if not (now["needsMe"] or now["open"] or now["finished"]):
-        out("All quiet: nothing needs you, no agent is working, nothing new has finished.")
+        print_out("All quiet: nothing needs you, no agent is working, nothing new has finished.")
     online, agents, unread = len(now["online"]), now["agents"], now["unread"]
     told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online, {unread} unread"
-    out(told + (": scout inbox" if unread else ""))
+    print_out(told + (": scout inbox" if unread else ""))
     if not agents:
-        out("Begin: scout setup  (connects Claude Code, Codex and others)")
-        out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
+        print_out("Begin: scout setup  (connects Claude Code, Codex and others)")
+        print_out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
+
+
+def _show_reserved(held: Sequence[dict[str, Any]]) -> None:
+    """Show who has reserved which files here, if any are."""
+    if held:
+        from scout.cli.output.reservations import format_holder
+
+        lines = [f"  {format_holder(one)}" for one in held[:_SHOWN]]
+        _print_section("Reserved files", lines, len(held), "scout reserve")
 
 
 def _print_section(title: str, lines: list[str], total: int, more: str) -> None:
     if not total:
         return
-    out(paint(title, "bold"))
+    print_out(paint(title, "bold"))
     for line in lines:
-        out(line)
+        print_out(line)
     if total > _SHOWN:
-        out(f"  … and {total - _SHOWN} more: {more}")
+        print_out(f"  … and {total - _SHOWN} more: {more}")
 
 
 def _show_needs(now: dict[str, Any]) -> None:
     """Show the needs of each agent, riskiest first: the count, then the first items."""
     agents = now["needsByAgent"]
     if agents:
-        out(paint("Needs you", "bold"))
+        print_out(paint("Needs you", "bold"))
     for agent in agents:
         mine = [one for one in now["needsMe"] if one.get("agentId") == agent.get("agentId")][:_EACH]
         who, risky = agent["address"] or "scout", f", {agent['high']} high risk" if agent["high"] else ""
-        out(f"  {who}: {agent['open']}{risky}")
+        print_out(f"  {who}: {agent['open']}{risky}")
         for line in _list_needs(mine):
-            out(line)
+            print_out(line)
         if agent["open"] > len(mine):
-            out(f"  … and {agent['open'] - len(mine)} more: scout attention --agent {who}")
+            print_out(f"  … and {agent['open'] - len(mine)} more: scout attention --agent {who}")
 
 
 def _list_needs(items: list[dict[str, Any]]) -> list[str]:
@@ -174,7 +187,7 @@ def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = 
         try:
             for number, event in _read_events(line, parameters, last):
                 failures, last, shown = 0, number, shown + 1
-                out(json.dumps(event) if manner.as_json else event_line(event, names))
+                print_out(json.dumps(event) if manner.as_json else format_event(event, names))
                 sys.stdout.flush()
                 if shown == count:
                     return 0

@@ -9,7 +9,7 @@ import time
 
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, build_remedy
-from scout.cli.connection.text import is_interactive, note, out, paint, print_text
+from scout.cli.connection.text import is_interactive, note, paint, print_out, print_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: 
     return 0
 
 
-def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
-    """Ask, then wait for the result unless an option says otherwise."""
-    elsewhere = any(parameters.get(name) for name in ("to", "projectPath", "targetSessionId"))
+def ask(words: list[str], parameters: dict[str, Any], manner: Options, route: str = ROUTES["ask"]) -> int:
+    """Ask, then wait for the result unless an option says otherwise. The route of a task has no target."""
+    named = any(parameters.get(name) for name in ("to", "projectPath", "targetSessionId"))
+    elsewhere = named or route != ROUTES["ask"]
     _assign_words(words, parameters, manner, elsewhere)
     if manner.notify:
         parameters["replyMode"] = "notify"
@@ -74,16 +75,16 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
         parameters["within"] = flight
     line = manner.line()
     _attach(line, parameters)
-    if _skips_waiting(parameters, manner):
-        return _show_ask(_post(line, ROUTES["ask"], parameters, manner), manner)
+    if _is_wait_skipped(parameters, manner):
+        return _show_ask(_post(line, route, parameters, manner), manner)
     from scout.cli.waiting.follow import follow, show_interrupted
 
     manner.key = manner.key or os.urandom(16).hex()
     began, first = time.monotonic(), _FIRST_WAIT if manner.wait is None else min(_FIRST_WAIT, manner.wait)
     try:
-        receipt = _post(line, ROUTES["ask"], {**parameters, "wait": first}, manner)
+        receipt = _post(line, route, {**parameters, "wait": first}, manner)
     except KeyboardInterrupt:  # under the same key, the daemon returns the receipt of the same ask
-        return show_interrupted(_post(line, ROUTES["ask"], parameters, manner)["flightId"])
+        return show_interrupted(_post(line, route, parameters, manner)["flightId"])
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
     if receipt["state"] == "completed" and not manner.as_json:
@@ -94,7 +95,7 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     return follow(line, receipt["flightId"], 0.0 if held else left, manner.as_json)
 
 
-def _skips_waiting(parameters: dict[str, Any], manner: Options) -> bool:
+def _is_wait_skipped(parameters: dict[str, Any], manner: Options) -> bool:
     """Whether to show the receipt instead of waiting. A queued ask is only awaited with --wait."""
     queued = parameters.get("ifUnreachable") == "queue" and manner.wait is None
     return manner.no_wait or manner.notify or queued or parameters.get("replyMode") == "none"
@@ -105,7 +106,7 @@ def show_inbox(parameters: dict[str, Any], manner: Options) -> int:
     line = manner.line()
     page = line.call(ROUTES["inbox"], parameters)
     if manner.as_json:
-        out(json.dumps(page))
+        print_out(json.dumps(page))
         return 0
     from scout.cli.output.results import show_items
 
@@ -283,25 +284,27 @@ def _describe_aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
 
 def print_result(told: Any, text: str, as_json: bool) -> None:
     """Print an answer as JSON or as text."""
-    out(json.dumps(told) if as_json else text)
+    print_out(json.dumps(told) if as_json else text)
 
 
 def _show_receipt(receipt: dict[str, Any], to: str, manner: Options) -> None:
     if manner.as_json:
-        out(json.dumps(receipt))
+        print_out(json.dumps(receipt))
         return
     states = sorted({str(one["state"]) for one in receipt.get("deliveries") or ()})
-    out(f"{paint('sent', 'green')} {receipt['messageId']} to {to} ({', '.join(states) or 'stored'})")
+    print_out(f"{paint('sent', 'green')} {receipt['messageId']} to {to} ({', '.join(states) or 'stored'})")
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
 
 
 def _show_ask(receipt: dict[str, Any], manner: Options) -> int:
     if manner.as_json:
-        out(json.dumps(receipt))
+        print_out(json.dumps(receipt))
         return 0
     to = receipt.get("address") or receipt["target"]
-    out(f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})")
+    print_out(
+        f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})"
+    )
     if receipt.get("reason"):
         note(f"because: {receipt['reason']}")
     for text in receipt.get("notes") or ():

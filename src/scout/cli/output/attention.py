@@ -6,14 +6,14 @@ import os
 import shlex
 import sys
 
+from scout.base.visible import make_visible
 from scout.cli.connection.text import (
     format_age,
     format_table,
-    make_visible,
     measure_width,
     note,
-    out,
     paint,
+    print_out,
     shorten_ids,
 )
 from scout.cli.output.fields import ATTENTION, read_field, show_fields
@@ -35,7 +35,7 @@ _BAR = "│ "
 # -- what to decide ----------------------------------------------------------------------------------
 
 
-def wish_lines(item: dict[str, Any], columns: int | None = None) -> list[str]:
+def format_wish(item: dict[str, Any], columns: int | None = None) -> list[str]:
     """Return the request in full: the exact command or tool first, then the program's words.
 
     Every line of foreign text starts with a bar, so that none looks like a line of Scout.
@@ -106,7 +106,7 @@ def _measure_terminal() -> int:
 # -- items -------------------------------------------------------------------------------------------
 
 
-def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
+def list_commands(item: dict[str, Any], name: str | None = None) -> list[str]:
     """Return the commands that decide an item; only `dismiss` if the caller may not decide it."""
     if item["state"] not in OPEN_STATES:
         return []
@@ -121,7 +121,7 @@ def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def headline(item: dict[str, Any], name: str | None = None) -> str:
+def format_headline(item: dict[str, Any], name: str | None = None) -> str:
     """Return an item's id or short name, its kind, risk, age and outcome."""
     risk = f" {paint(str(item['risk']), _RISKY[item['risk']])} risk" if item["risk"] in _RISKY else ""
     state = "" if item["state"] in OPEN_STATES else f", {_describe_outcome(item)}"
@@ -137,19 +137,21 @@ def _describe_outcome(item: dict[str, Any]) -> str:
 
 def _show_item(item: dict[str, Any]) -> None:
     """Show one item in full."""
-    for line in wish_lines(item):
-        out(line)
+    for line in format_wish(item):
+        print_out(line)
     show_fields(item["id"], item, ATTENTION)
-    for line in commands(item):
+    for line in list_commands(item):
         note(f"try: {line}")
 
 
 def _show_decided(item: dict[str, Any]) -> None:
     """Show a decision, then exactly what was decided."""
     done = _DONE.get(str(item["state"]), str(item["state"]))
-    out(f"{paint(done, 'green')} {item['id']} of {item.get('agentAddress') or 'scout'}{_quote_answer(item)}")
-    for line in wish_lines(item):
-        out(f"  {line}")
+    print_out(
+        f"{paint(done, 'green')} {item['id']} of {item.get('agentAddress') or 'scout'}{_quote_answer(item)}"
+    )
+    for line in format_wish(item):
+        print_out(f"  {line}")
     if item.get("allowanceId"):
         note(f"the same is allowed from now on; undo: scout allow revoke {item['allowanceId']}")
 
@@ -165,14 +167,14 @@ def _show_several(decision: dict[str, Any]) -> None:
         if one["decided"]:
             _show_decided(one["item"])
         else:
-            out(f"{paint('not decided', 'red')} {one['attentionId']}: {one['problem']}")
+            print_out(f"{paint('not decided', 'red')} {one['attentionId']}: {one['problem']}")
     if not decision["items"]:
-        out("Nothing is open.")
+        print_out("Nothing is open.")
 
 
 def _show_raised(item: dict[str, Any]) -> None:
     """Show a new item to the agent that raised it."""
-    out(f"{paint('raised', 'green')} {item['id']} ({item['kind']}): {item['title']}")
+    print_out(f"{paint('raised', 'green')} {item['id']} ({item['kind']}): {item['title']}")
     if item["kind"] != "notify":
         note(f"the answer: scout attention show {item['id']} --wait")
 
@@ -188,11 +190,11 @@ def _show_list(page: dict[str, Any]) -> None:
     for item in page["items"]:
         groups.setdefault(item.get("agentId"), []).append(item)
     for agent_id, items in groups.items():
-        out(_describe_group(items, counts.get(agent_id)))
+        print_out(_describe_group(items, counts.get(agent_id)))
         for item in items:
             _show_listed(item, names[str(item["id"])])
     if not page["items"]:
-        out("Nothing needs you.")
+        print_out("Nothing needs you.")
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 
@@ -206,15 +208,15 @@ def _describe_group(items: list[dict[str, Any]], count: dict[str, Any] | None) -
 
 
 def _show_listed(item: dict[str, Any], name: str) -> None:
-    lines = wish_lines(item)
-    out(f"  {headline(item, name)}")
+    lines = format_wish(item)
+    print_out(f"  {format_headline(item, name)}")
     for line in lines[:_MANY]:
-        out(f"    {line}")
+        print_out(f"    {line}")
     if len(lines) > _MANY:
-        out(f"    … {len(lines) - _MANY} more lines: scout attention show {name}")
+        print_out(f"    … {len(lines) - _MANY} more lines: scout attention show {name}")
         return
-    for line in commands(item, name):
-        out(f"    {paint(line, 'dim')}")
+    for line in list_commands(item, name):
+        print_out(f"    {paint(line, 'dim')}")
 
 
 # -- standing decisions ------------------------------------------------------------------------------
@@ -235,8 +237,9 @@ def _describe_arguments(one: dict[str, Any]) -> str:
 
 
 def _describe_scope(one: dict[str, Any]) -> str:
-    if one["scope"] == "agent":
-        return str(one.get("agentAddress") or one.get("agentId"))
+    agent = str(one.get("agentAddress") or one.get("agentId"))
+    if one["scope"] in ("agent", "session"):
+        return agent if one["scope"] == "agent" else f"this session of {agent}"
     return str(one.get("projectRoot")) if one["scope"] == "project" else "everywhere"
 
 
@@ -257,16 +260,16 @@ _ALLOWANCE: tuple[Field, ...] = (
 def _show_allowance(one: dict[str, Any]) -> None:
     show_fields(one["id"], one, _ALLOWANCE)
     for item in one.get("letThrough") or ():
-        out(f"  allowed {item['id']} of {item['agentAddress']}: {item['title']}")
+        print_out(f"  allowed {item['id']} of {item['agentAddress']}: {item['title']}")
 
 
 def _show_allowed(one: dict[str, Any]) -> None:
-    out(f"{paint('allowed', 'green')} {one['id']} for {_describe_scope(one)}: {_describe_allowed(one)}")
+    print_out(f"{paint('allowed', 'green')} {one['id']} for {_describe_scope(one)}: {_describe_allowed(one)}")
     note(f"undo: scout allow revoke {one['id']}")
 
 
 def _show_revoked(one: dict[str, Any]) -> None:
-    out(f"{paint('revoked', 'green')} {one['id']} for {_describe_scope(one)}: {_describe_allowed(one)}")
+    print_out(f"{paint('revoked', 'green')} {one['id']} for {_describe_scope(one)}: {_describe_allowed(one)}")
 
 
 _ALLOWANCES: tuple[Field, ...] = (
@@ -281,7 +284,7 @@ _ALLOWANCES: tuple[Field, ...] = (
 def _show_allowances(page: dict[str, Any]) -> None:
     rows = [[read_field(one, how) for _, how in _ALLOWANCES] for one in page["items"]]
     heads = [head for head, _ in _ALLOWANCES]
-    out(format_table(heads, rows) if rows else "Nothing is allowed without asking you.")
+    print_out(format_table(heads, rows) if rows else "Nothing is allowed without asking you.")
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 

@@ -35,7 +35,7 @@ class Names:
             for one in self._ask(ROUTES["who"], {"limit": 200}).get("items", ()):
                 self._known.setdefault(one["id"], one.get("address") or one["minimal"])
         if ident not in self._known:
-            self._known[ident] = _agent_name(self._ask(ROUTES["show"], {"address": ident}), ident)
+            self._known[ident] = _name_agent(self._ask(ROUTES["show"], {"address": ident}), ident)
         return self._known[ident]
 
     def say_you(self, sentence: str) -> str:
@@ -56,27 +56,27 @@ class Names:
             return {}  # records the caller may not see have no name
 
 
-def _agent_name(found: dict[str, Any], ident: str) -> str:
+def _name_agent(found: dict[str, Any], ident: str) -> str:
     if found.get("kind") in ("system", "broker"):
         return "scout"
     return str(found.get("address") or found.get("minimal") or shorten_id(ident))
 
 
-def event_line(event: dict[str, Any], names: Names) -> str:
+def format_event(event: dict[str, Any], names: Names) -> str:
     """Format one event as a line, cut to the terminal."""
     when = format_local_time(event.get("time"))
-    return cut(f"{paint(when, 'dim')} {names.say_you(_sentence(event, names))}", get_columns())
+    return cut(f"{paint(when, 'dim')} {names.say_you(_format_sentence(event, names))}", get_columns())
 
 
-def _sentence(event: dict[str, Any], names: Names) -> str:
+def _format_sentence(event: dict[str, Any], names: Names) -> str:
     _, noun, move = str(event["type"]).split(".", 2)
     payload: dict[str, Any] = event.get("payload") or {}
     record: dict[str, Any] = payload.get("record") or payload
-    by = _by(event, names)
+    by = _name_source(event, names)
     special = _SENTENCES.get(f"{noun}.{move}") or _NOUNS.get(noun)
     if special is not None:
         return special(_Fact(event, record, by, move.replace("_", " "), names))
-    what = _text(record)
+    what = _get_text(record)
     return f"{by}: {noun.replace('_', ' ')} {move.replace('_', ' ')}{f': {what}' if what else ''}"
 
 
@@ -98,41 +98,41 @@ class _Fact:
         return paint(shorten_id(str(self.record.get("id") or "")), "dim")
 
 
-def _by(event: dict[str, Any], names: Names) -> str:
+def _name_source(event: dict[str, Any], names: Names) -> str:
     kind, _, ident = str(event.get("source") or "").partition(":")
     return names.agent(ident) if kind == "agent" and ident else kind or "scout"
 
 
-def _text(record: dict[str, Any]) -> str:
+def _get_text(record: dict[str, Any]) -> str:
     return next((join_words(record[name]) for name in _TEXTS if record.get(name)), "")
 
 
-def _posted(fact: _Fact) -> str:
+def _format_post(fact: _Fact) -> str:
     kind, _, ident = str(fact.event.get("target") or "").partition(":")
     channel = fact.names.conversation(ident) if kind == "conversation" else ""
     metadata: dict[str, Any] = fact.event.get("metadata") or {}
     targets: list[str] = metadata.get("targetAgents") or []
     whom = channel or ", ".join(map(fact.names.agent, targets))
-    return f"{fact.by}{f' → {whom}' if whom else ''}: {_text(fact.record)}"
+    return f"{fact.by}{f' → {whom}' if whom else ''}: {_get_text(fact.record)}"
 
 
-def _asked(fact: _Fact) -> str:
+def _format_ask(fact: _Fact) -> str:
     whom = fact.agent("target")
-    text = _text(fact.record)
+    text = _get_text(fact.record)
     return f"{fact.by} asked {whom}{f': {text}' if text else ''}"
 
 
-def _flight(fact: _Fact) -> str:
+def _format_flight(fact: _Fact) -> str:
     why = join_words(fact.record.get("reason"))
     tail = f": {why}" if why and why != fact.move else ""
     return f"{fact.agent('target')}: flight {fact.move}{tail}  {fact.short}"
 
 
-def _delivery(fact: _Fact) -> str:
+def _format_delivery(fact: _Fact) -> str:
     return f"{fact.agent('sender')} → {fact.agent('target')}: delivery {fact.move}  {fact.short}"
 
 
-def _agent(fact: _Fact) -> str:
+def _format_agent(fact: _Fact) -> str:
     who = fact.names.agent(str(fact.record.get("agentId") or fact.record.get("id")))
     if fact.move in _STATES:
         return f"{who} is {fact.move}"
@@ -144,31 +144,31 @@ def _agent(fact: _Fact) -> str:
 _STATES = ("online", "offline", "sleeping", "woken", "heartbeat")
 
 
-def _session(fact: _Fact) -> str:
+def _format_session(fact: _Fact) -> str:
     noun = str(fact.event["type"]).split(".")[1]
     return f"{fact.agent('agentId')}: {noun} {fact.move} ({fact.record.get('harness')})  {fact.short}"
 
 
-def _member(fact: _Fact) -> str:
+def _format_member(fact: _Fact) -> str:
     place = fact.names.conversation(str(fact.record.get("conversationId"))) or "a conversation"
     moved = "left" if fact.record.get("leftAt") else "joined"
     return f"{fact.agent('agentId')} {moved} {place}"
 
 
-def _attention(fact: _Fact) -> str:
+def _format_attention(fact: _Fact) -> str:
     title = join_words(fact.record.get("title"))
     if fact.move == "created":
         return f"{fact.agent('agentId') or 'scout'} → the person: {title}  {fact.short}"
     return f"{fact.by} {fact.move} “{title}”  {fact.short}"
 
 
-def _work(fact: _Fact) -> str:
+def _format_work(fact: _Fact) -> str:
     payload: dict[str, Any] = fact.event.get("payload") or {}
     done = payload.get("move") or fact.move
-    return f"{fact.by}: work {done}, {fact.record.get('state')}: {_text(fact.record)}  {fact.short}"
+    return f"{fact.by}: work {done}, {fact.record.get('state')}: {_get_text(fact.record)}  {fact.short}"
 
 
-def _reservation(fact: _Fact) -> str:
+def _format_reservation(fact: _Fact) -> str:
     globs = join_words(" ".join(fact.record.get("globs") or ()))
     if fact.move == "created":
         return f"{fact.agent('agentId')} reserved {globs}  {fact.short}"
@@ -177,18 +177,26 @@ def _reservation(fact: _Fact) -> str:
     return f"{fact.agent('agentId')}: reservation {fact.move} of {globs}{tail}  {fact.short}"
 
 
+def _format_schedule(fact: _Fact) -> str:
+    payload: dict[str, Any] = fact.event.get("payload") or {}
+    why = join_words(payload.get("reason"))
+    text = join_words(fact.record.get("body"))
+    return f"{fact.by}: schedule {fact.move}{f' ({why})' if why else ''}: {text}  {fact.short}"
+
+
 _SENTENCES: dict[str, Callable[[_Fact], str]] = {
-    "message.posted": _posted,
-    "ask.created": _asked,
-    "conversation.member": _member,
+    "message.posted": _format_post,
+    "ask.created": _format_ask,
+    "conversation.member": _format_member,
 }
 _NOUNS: dict[str, Callable[[_Fact], str]] = {
-    "flight": _flight,
-    "delivery": _delivery,
-    "agent": _agent,
-    "session": _session,
-    "endpoint": _session,
-    "attention": _attention,
-    "work_item": _work,
-    "reservation": _reservation,
+    "flight": _format_flight,
+    "delivery": _format_delivery,
+    "agent": _format_agent,
+    "session": _format_session,
+    "endpoint": _format_session,
+    "attention": _format_attention,
+    "work_item": _format_work,
+    "reservation": _format_reservation,
+    "schedule": _format_schedule,
 }

@@ -9,10 +9,10 @@ from scout.cli.connection.text import (
     format_fields,
     format_local_time,
     join_words,
-    out,
+    print_out,
     shorten_id,
 )
-from scout.client.http import as_object
+from scout.client.http import to_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read_field(record: dict[str, Any], how: str | Callable[[dict[str, Any]], obj
 def _follow_path(record: dict[str, Any], path: str) -> Any:
     *outer, last = path.split(".")
     for name in outer:
-        record = as_object(record.get(name))
+        record = to_object(record.get(name))
     return record.get(last)
 
 
@@ -73,7 +73,9 @@ _READERS: dict[str, Callable[[Any], object]] = {
 def show_fields(title: object, record: dict[str, Any], table: tuple[Field, ...]) -> None:
     """Show a record under its title, one field per line; fields without a value are left out."""
     values = {label: read_field(record, how) for label, how in table}
-    out(format_fields(str(title), {label: one for label, one in values.items() if one not in (None, "")}))
+    print_out(
+        format_fields(str(title), {label: one for label, one in values.items() if one not in (None, "")})
+    )
 
 
 # -- one record --------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ def _read_work(question: dict[str, Any]) -> str:
     return "  ".join(str(work[name]) for name in ("id", "state", "title")) if work else ""
 
 
-def _unless(name: str, default: str) -> Callable[[dict[str, Any]], object]:
+def _hide_default(name: str, default: str) -> Callable[[dict[str, Any]], object]:
     return lambda record: record[name] if record[name] != default else None
 
 
@@ -173,6 +175,7 @@ SESSION: tuple[Field, ...] = (
     ("native ids", "pairs:nativeIds"),
     ("folder", "cwd"),
     ("model", _read_model),
+    ("effort", "effort"),
     ("permission", "permissionProfile"),
     ("forked from", "forkedFrom"),
     ("terminal", lambda one: f"open (pid {one['terminal']['pid']})" if one.get("terminal") else None),
@@ -199,7 +202,7 @@ WORK: tuple[Field, ...] = (
     ("requester", "requesterAddress"),
     ("waits for", _read_waiting),
     ("progress", _read_progress),
-    ("priority", _unless("priority", "normal")),
+    ("priority", _hide_default("priority", "normal")),
     ("labels", "list:labels"),
     ("due", "time:dueAt"),
     ("reason", "reason"),
@@ -209,7 +212,7 @@ ATTENTION: tuple[Field, ...] = (
     ("kind", "kind"),
     ("state", "state"),
     ("from", "agentAddress"),
-    ("risk", _unless("risk", "low")),
+    ("risk", _hide_default("risk", "low")),
     ("since", "age:createdAt"),
     ("until", "expiresAt"),
     ("without an answer", "defaultAction"),
@@ -225,6 +228,46 @@ ATTENTION: tuple[Field, ...] = (
 # -- lists: texts come last --------------------------------------------------------------------------
 
 COLUMNS: dict[str, tuple[Field, ...]] = {
+    "user.list": (
+        ("user", "name"),
+        ("name", "displayName"),
+        ("kind", lambda user: "operator" if user.get("operator") else user["kind"]),
+        ("owner", "owner"),
+        ("chats", "keys"),
+        ("state", "state"),
+    ),
+    "user.keys": (
+        ("account", "id:id"),
+        ("user", "user"),
+        ("connector", "connector"),
+        ("name", "label|externalId"),
+        ("last used", "age:lastUsedAt"),
+        ("state", "state"),
+    ),
+    "binding.list": (
+        ("binding", "id:id"),
+        ("connector", "name"),
+        ("chat", "externalId"),
+        ("thread", "topicId"),
+        ("leads to", "target"),
+        ("state", "state"),
+    ),
+    "connector.list": (
+        ("connector", "connector"),
+        ("state", "state"),
+        ("account", "account"),
+        ("since", "age:since"),
+        ("waiting", "waiting"),
+        ("problem", "line:problem"),
+    ),
+    "connector.posts": (
+        ("post", "id:id"),
+        ("to", "user"),
+        ("connector", "connector"),
+        ("state", "state"),
+        ("when", "age:createdAt"),
+        ("problem", "line:problem"),
+    ),
     "who": (
         ("agent", "address"),
         ("status", read_presence),
@@ -310,6 +353,8 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
 }
 
 EMPTY = {
+    "connector.list": "No chat is connected. Try: scout connector add telegram",
+    "connector.posts": "Nothing was posted.",
     "who": "No agents yet. Try: scout agent register NAME --project .",
     "inbox": "Your inbox is empty.",
     "attention": "Nothing needs you.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import list_tries, render_command
-from scout.cli.connection.text import note, out, paint, print_fields
+from scout.cli.connection.text import note, paint, print_fields, print_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ def show_finished_trees(told: dict[str, Any]) -> None:
     for report in told["items"]:
         show_finish(report)
     for one in told["left"]:
-        out(f"{paint('left', 'yellow')} {one['address']}: {one['reason']}")
+        print_out(f"{paint('left', 'yellow')} {one['address']}: {one['reason']}")
         remedies = [
             {**each, "command": each.get("command") or render_command(each)} for each in one["remedies"]
         ]
         for text in list_tries({"remedies": remedies}, fall_back=False):
             note(f"  {text}")
     if not told["items"] and not told["left"]:
-        out("No agents to finish.")
+        print_out("No agents to finish.")
 
 
 def _show_done(report: dict[str, Any]) -> None:
-    out(f"{paint('finished', 'green')} {report['address']}: {_outcome(report)}")
+    print_out(f"{paint('finished', 'green')} {report['address']}: {_format_outcome(report)}")
     for number, command in enumerate(report["undo"]):
         note(f"{'undo:' if not number else '     '} {command}")
 
 
-def _outcome(report: dict[str, Any]) -> str:
+def _format_outcome(report: dict[str, Any]) -> str:
     if report["choice"] == "merge" and report.get("merged"):
         return f"merged {report['branch']} into {report['into']} as {report['merged'][:12]}"
     if report["choice"] == "merge":
@@ -57,9 +57,9 @@ def _outcome(report: dict[str, Any]) -> str:
 
 
 def _show_conflict(report: dict[str, Any]) -> None:
-    out(f"{paint('conflict', 'red')} {report['branch']} and {report['into']} both changed:")
+    print_out(f"{paint('conflict', 'red')} {report['branch']} and {report['into']} both changed:")
     _show_list(report["conflicts"])
-    out(f"asked {report['resolver']} to resolve this: {report['flightId']}")
+    print_out(f"asked {report['resolver']} to resolve this: {report['flightId']}")
     note(f"next: scout wait {report['flightId']}, then scout finish {report['address']} --merge")
 
 
@@ -82,29 +82,29 @@ def _show_preview(report: dict[str, Any]) -> None:
     }
     print_fields(report["address"], {name: value for name, value in facts.items() if value})
     if report["uncommitted"]:
-        out("uncommitted:")
+        print_out("uncommitted:")
         _show_list(report["uncommitted"], report["moreUncommitted"])
     if report["unmerged"]:
-        out("unmerged:")
+        print_out("unmerged:")
         _show_list(report["unmerged"])
     for option in report["options"]:
         _show_option(option)
 
 
 def _show_option(option: dict[str, Any]) -> None:
-    out("")
-    out(paint(option["command"], "bold"))
-    out(f"  {option['does'][:1].upper()}{option['does'][1:]}.")
+    print_out("")
+    print_out(paint(option["command"], "bold"))
+    print_out(f"  {option['does'][:1].upper()}{option['does'][1:]}.")
     if option.get("problem"):
-        out(f"  {paint('Not now:', 'yellow')} {option['problem']}.")
+        print_out(f"  {paint('Not now:', 'yellow')} {option['problem']}.")
 
 
 def _show_list(names: list[str], more: int = 0) -> None:
     for name in names[:_SHOWN]:
-        out(f"  {name}")
+        print_out(f"  {name}")
     left = len(names) - len(names[:_SHOWN]) + more
     if left:
-        out(f"  and {left} more")
+        print_out(f"  and {left} more")
 
 
 def count(number: int, noun: str) -> str:

@@ -11,8 +11,8 @@ from scout.cli.connection.text import (
     format_local_time,
     get_columns,
     get_first_line,
-    out,
     paint,
+    print_out,
 )
 
 TYPE_CHECKING = False
@@ -36,14 +36,14 @@ def pause_line(paused: dict[str, Any]) -> str:
 
 
 def _show_pause(told: dict[str, Any]) -> None:
-    out(
+    print_out(
         pause_line(told["paused"])
         if told.get("paused")
         else f"{paint('resumed', 'green')}: turns start again"
     )
-    out(f"turns running: {told['running']}, waiting: {told['waiting']}")
+    print_out(f"turns running: {told['running']}, waiting: {told['waiting']}")
     for flight_id in told.get("interrupted") or ():
-        out(f"interrupted {flight_id}; retry: scout flight retry {flight_id}")
+        print_out(f"interrupted {flight_id}; retry: scout flight retry {flight_id}")
 
 
 # -- why ---------------------------------------------------------------------------------------------
@@ -51,19 +51,19 @@ def _show_pause(told: dict[str, Any]) -> None:
 
 def _show_why(told: dict[str, Any]) -> None:
     """Show the summary, each decision with the agents it passed over, then the events."""
-    out(f"{paint(str(told['noun']), 'bold')} {told['id']}")
-    out(str(told["says"]) or "no events were found")
+    print_out(f"{paint(str(told['noun']), 'bold')} {told['id']}")
+    print_out(str(told["says"]) or "no events were found")
     for decision in told["decisions"]:
         _show_decision(decision)
     steps = told["steps"]
     if steps:
-        out(paint("what happened", "bold"))
+        print_out(paint("what happened", "bold"))
     if len(steps) > _STEPS:
-        out(f"  … {len(steps) - _STEPS} earlier steps: --json")
+        print_out(f"  … {len(steps) - _STEPS} earlier steps: --json")
     for step in steps[-_STEPS:]:
         reason = f": {get_first_line(str(step['reason']), 60)}" if step.get("reason") else ""
         kind = str(step["type"]).removeprefix("collab.")
-        out(
+        print_out(
             cut(
                 f"  {paint(format_local_time(step['at']), 'dim')}  {kind}  {step['by']}{reason}",
                 get_columns(),
@@ -74,13 +74,13 @@ def _show_why(told: dict[str, Any]) -> None:
 def _show_decision(decision: dict[str, Any]) -> None:
     whom = f" {decision['holder']}" if decision.get("holder") else ""
     rule, event = decision["rule"], decision["eventId"]
-    out(f"{paint('decided', 'bold')}  {decision['action']}{whom}, by {rule}  ({event})")
+    print_out(f"{paint('decided', 'bold')}  {decision['action']}{whom}, by {rule}  ({event})")
     addresses = {one["agentId"]: one["address"] for one in decision["facts"].get("reaches") or ()}
     for one in decision.get("passedOver") or ():
         who = addresses.get(one["agentId"], one["agentId"])
-        out(f"  not {who} ({one.get('role', '')}): {one['why']}")
+        print_out(f"  not {who} ({one.get('role', '')}): {one['why']}")
     if decision.get("differs"):
-        out(f"  {paint('today', 'yellow')}: {decision['differs']}")
+        print_out(f"  {paint('today', 'yellow')}: {decision['differs']}")
 
 
 # -- brief -------------------------------------------------------------------------------------------
@@ -92,40 +92,46 @@ def _show_brief(told: dict[str, Any]) -> None:
     where = f", project {me['project']}" if me.get("project") else ""
     session = f", session {me['sessionId']}" if me.get("sessionId") else ""
     name = "the operator" if me.get("kind") == "operator" else me.get("address")
-    out(f"You are {name} ({me.get('path')}), role {me.get('role')}{where}{session}")
+    print_out(f"You are {name} ({me.get('path')}), role {me.get('role')}{where}{session}")
     if told.get("paused"):
-        out(pause_line(told["paused"]))
-    _list("asked of you", told["flights"], _flight_to_me)
-    _list("to answer", told["questions"], _question_to_me)
-    _list("your move", told["work"], lambda one: f"{one['id']}  {one['state']}  {_line(one['title'])}")
-    _list("awaits you", told["awaited"], _flight_of_other)
-    _list("answered", told["answered"], lambda one: f"{one['id']}  {_line(one.get('answer') or '')}")
+        print_out(pause_line(told["paused"]))
+    _list("asked of you", told["flights"], _format_flight_to_me)
+    _list("to answer", told["questions"], _format_question_to_me)
+    _list(
+        "your move", told["work"], lambda one: f"{one['id']}  {one['state']}  {_shorten_line(one['title'])}"
+    )
+    _list("awaits you", told["awaited"], _format_flight_of_other)
+    _list("answered", told["answered"], lambda one: f"{one['id']}  {_shorten_line(one.get('answer') or '')}")
     _list("you wait for", told["asked"], lambda one: f"{one['id']}  {one['targetAddress']}  {one['state']}")
-    _list("person asked", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
+    _list("person asked", told["needs"], lambda one: f"{one['id']}  {_shorten_line(one['title'])}")
+    if told.get("reservations"):
+        from scout.cli.output.reservations import format_holder
+
+        _list("reserved", told["reservations"], format_holder)
     waiting = ", ".join(told["waitingForMe"]) or "nobody"
-    out(f"waits for you: {waiting}; unread: {told['unread']}")
+    print_out(f"waits for you: {waiting}; unread: {told['unread']}")
     for step in told["next"]:
         why = paint(f"  # {step['why']}", "dim") if step.get("why") else ""
-        out(f"next: {render_command(step)}{why}")
+        print_out(f"next: {render_command(step)}{why}")
     if not told["next"]:
-        out("you owe nothing; to wait for messages: scout inbox claim --wait 60")
+        print_out("you owe nothing; to wait for messages: scout inbox claim --wait 60")
 
 
-def _line(text: object) -> str:
+def _shorten_line(text: object) -> str:
     return get_first_line(str(text), 60)
 
 
-def _flight_to_me(flight: dict[str, Any]) -> str:
+def _format_flight_to_me(flight: dict[str, Any]) -> str:
     whose = f"{flight['requesterAddress']}, {format_age(flight['createdAt'])}"
-    return f"{flight['id']}  {flight['state']}  {whose}: {_line(flight['body'])}"
+    return f"{flight['id']}  {flight['state']}  {whose}: {_shorten_line(flight['body'])}"
 
 
-def _flight_of_other(flight: dict[str, Any]) -> str:
-    return f"{flight['id']}  {flight['targetAddress']}: {_line(flight['reason'])}"
+def _format_flight_of_other(flight: dict[str, Any]) -> str:
+    return f"{flight['id']}  {flight['targetAddress']}: {_shorten_line(flight['reason'])}"
 
 
-def _question_to_me(question: dict[str, Any]) -> str:
-    return f"{question['id']}  {question['askerAddress']}: {_line(question['body'])}"
+def _format_question_to_me(question: dict[str, Any]) -> str:
+    return f"{question['id']}  {question['askerAddress']}: {_shorten_line(question['body'])}"
 
 
 def _list(title: str, items: list[dict[str, Any]], line: Callable[[dict[str, Any]], str]) -> None:
@@ -133,7 +139,7 @@ def _list(title: str, items: list[dict[str, Any]], line: Callable[[dict[str, Any
     if len(items) > _FEW:
         shown[-1] += f"  (and {len(items) - _FEW} more)"
     for number, text in enumerate(shown):
-        out(cut(f"{title if number == 0 else '':<13}  {text}", get_columns()))
+        print_out(cut(f"{title if number == 0 else '':<13}  {text}", get_columns()))
 
 
 # -- usage -------------------------------------------------------------------------------------------
@@ -144,32 +150,38 @@ _LEDGERS = {"harnessExecution": "harness execution", "protocolOverhead": "protoc
 def _show_usage(report: dict[str, Any]) -> None:
     """Show both ledgers, each plotted on its own scale; they are never added up."""
     whose = f" of {report['agent']}" if report.get("agent") else ""
-    out(f"usage{whose} from {str(report['since'])[:10]} to {str(report['until'])[:10]}, by {report['by']}")
+    print_out(
+        f"usage{whose} from {str(report['since'])[:10]} to {str(report['until'])[:10]}, by {report['by']}"
+    )
     for ledger, name in _LEDGERS.items():
         total = report["totals"][name.replace(" ", "_")]
-        out(f"{paint(name, 'bold')}: {_sums(total)}")
-        rows = [(str(one["key"]), one[ledger]) for one in report["trend"] if _tokens(one[ledger])]
-        for line in _plot([(key, _tokens(account)) for key, account in rows]):
-            out(line)
+        print_out(f"{paint(name, 'bold')}: {_format_sums(total)}")
+        rows = [(str(one["key"]), one[ledger]) for one in report["trend"] if _get_tokens(one[ledger])]
+        for line in _plot([(key, _get_tokens(account)) for key, account in rows]):
+            print_out(line)
 
 
-def _tokens(account: dict[str, Any]) -> int:
+def _get_tokens(account: dict[str, Any]) -> int:
     return int(account["totals"]["totalTokens"])
 
 
-def _sums(account: dict[str, Any]) -> str:
+def _format_sums(account: dict[str, Any]) -> str:
     """Return the number of tokens, how many of them are estimated, and the counters."""
     totals, counters = account["totals"], account["counters"]
-    guessed = f", {_short(totals['estimatedTokens'])} of them estimated" if totals["estimatedTokens"] else ""
-    counted = "".join(f", {_words(name)} {count}" for name, count in counters.items() if count)
-    return f"{_short(totals['totalTokens'])} tokens in {totals['reports']} reports{guessed}{counted}"
+    guessed = (
+        f", {_format_number(totals['estimatedTokens'])} of them estimated"
+        if totals["estimatedTokens"]
+        else ""
+    )
+    counted = "".join(f", {_split_name(name)} {count}" for name, count in counters.items() if count)
+    return f"{_format_number(totals['totalTokens'])} tokens in {totals['reports']} reports{guessed}{counted}"
 
 
-def _words(name: str) -> str:
+def _split_name(name: str) -> str:
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name)
 
 
-def _short(count: int) -> str:
+def _format_number(count: int) -> str:
     for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= size:
             return f"{count / size:.1f}{unit}"
@@ -187,7 +199,7 @@ def _plot(rows: Iterable[tuple[str, int]], room: int | None = None) -> list[str]
     bar = wide - label - 12
     full = "#" if _is_plain() else "█"
     return [
-        f"  {key[:label]:<{label}}  {_short(count):>6}  {full * -(-count * bar // most)}".rstrip()
+        f"  {key[:label]:<{label}}  {_format_number(count):>6}  {full * -(-count * bar // most)}".rstrip()
         for key, count in listed
     ]
 

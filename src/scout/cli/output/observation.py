@@ -11,8 +11,8 @@ from scout.cli.connection.text import (
     indent,
     join_lines,
     note,
-    out,
     paint,
+    print_out,
     print_text,
 )
 
@@ -31,7 +31,7 @@ _TOOL_LINES = 12
 
 def _show_topology(told: dict[str, Any]) -> None:
     for one in told["items"]:
-        out(_sighting(one))
+        print_out(_format_sighting(one))
     for looked in told["harnesses"]:
         if looked.get("problem"):
             note(f"{looked['harness']}: {looked['problem']}")
@@ -39,10 +39,10 @@ def _show_topology(told: dict[str, Any]) -> None:
             note(f"{looked['harness']}: {looked['shown']} of {looked['found']}; more with --limit")
     if not told["items"]:
         names = ", ".join(looked["harness"] for looked in told["harnesses"])
-        out(f"no sessions were found: {names}")
+        print_out(f"no sessions were found: {names}")
 
 
-def _sighting(one: dict[str, Any]) -> str:
+def _format_sighting(one: dict[str, Any]) -> str:
     """Format an observed session: what and where it is, its title, and how to attach it."""
     state = " ".join(filter(None, ("live" if one.get("live") else "", one.get("state", ""))))
     life = f"  {paint(state, 'green' if one.get('live') else 'dim')}" if state else ""
@@ -68,13 +68,13 @@ def write_lines(lines: list[dict[str, Any]]) -> None:
         who = line["who"]
         text = line["text"].rstrip()
         if who == "tool":
-            text = _beginning(text)
+            text = _cut_lines(text)
         head = paint(f"{who:<9}", _COLOURS.get(who, "dim"))
-        out(f"{head} {indent(text, ' ' * 10).lstrip()}")
+        print_out(f"{head} {indent(text, ' ' * 10).lstrip()}")
     sys.stdout.flush()
 
 
-def _beginning(text: str) -> str:
+def _cut_lines(text: str) -> str:
     lines = text.splitlines()
     rest = len(lines) - _TOOL_LINES
     return "\n".join([*lines[:_TOOL_LINES], f"… {rest} more lines"]) if rest > 0 else text
@@ -83,7 +83,7 @@ def _beginning(text: str) -> str:
 def _show_tail(told: dict[str, Any]) -> None:
     write_lines(told["lines"])
     if not told["lines"]:
-        out("nothing yet")
+        print_out("nothing yet")
     note(f"from {told['source']}; more: --after {told['next']}")
 
 
@@ -93,19 +93,19 @@ def _show_tail(told: dict[str, Any]) -> None:
 def _show_diff(told: dict[str, Any]) -> None:
     so_far = " so far" if told["running"] else ""
     if not told["stat"]:
-        out(f"nothing was changed in {told['directory']}{so_far}")
+        print_out(f"nothing was changed in {told['directory']}{so_far}")
         return
     if not told["patch"]:
         print_text(told["stat"].rstrip("\n"))
     for line in told["patch"].rstrip("\n").split("\n"):
-        out(_patch_line(line))
+        print_out(_paint_patch_line(line))
     if told["cut"]:
         note("the patch is longer than this; which files changed: --stat")
     if told["running"]:
         note("the work continues: this is the work tree as it is now")
 
 
-def _patch_line(line: str) -> str:
+def _paint_patch_line(line: str) -> str:
     bold = line.startswith(("diff ", "+++", "---"))
     colour = "bold" if bold else _PATCH.get(line[:1])
     return paint(line, colour) if colour else line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scout.cli.connection.text import join_words, note, out, paint, shorten_id
+from scout.cli.connection.text import join_words, note, paint, print_out, shorten_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _WORDS: dict[str, tuple[str, bool]] = {
     "channel.join": ("joined", False),
     "channel.leave": ("left", False),
     "channel.policy": ("changed", False),
+    "connector.remove": ("removed", True),
+    "connector.test": ("sent", True),
     "conversation.read": ("read", True),
     "endpoint.register": ("registered", False),
     "endpoint.remove": ("removed", True),
@@ -36,6 +38,7 @@ _WORDS: dict[str, tuple[str, bool]] = {
     "flight.start": ("started", True),
     "grant.add": ("granted", False),
     "grant.revoke": ("revoked", True),
+    "post": ("posted", True),
     "project.move": ("moved", False),
     "question.answer": ("answered", True),
     "question.close": ("closed", True),
@@ -49,6 +52,13 @@ _WORDS: dict[str, tuple[str, bool]] = {
     "session.start": ("started", False),
     "session.stop": ("stopped", True),
     "token.revoke": ("revoked", True),
+    "user.add": ("added", False),
+    "user.rename": ("renamed", False),
+    "user.retire": ("retired", False),
+    "user.revive": ("revived", False),
+    "binding.add": ("bound", True),
+    "binding.close": ("closed", True),
+    "binding.reopen": ("reopened", True),
     "work.accept": ("accepted", False),
     "work.cancel": ("cancelled", True),
     "work.create": ("created", False),
@@ -66,6 +76,7 @@ _WORDS: dict[str, tuple[str, bool]] = {
 # Notes after an operation, on stderr.
 _AFTERWARDS = {
     "agent.retire": "its name and messages are kept; bring it back with: scout agent revive {path}",
+    "user.retire": "nothing is deleted; bring the user back with: scout user revive {name}",
     "agent.revive": "its name, settings and messages are as before; its sessions, tokens and flights stay "
     "ended (a new token: scout token create --agent {path})",
 }
@@ -77,41 +88,55 @@ def show_outcome(operation: str, record: dict[str, Any]) -> None:
     """Show the first line of the answer of an operation that changes something."""
     if operation in _WORDS:
         word, noun = _WORDS[operation][0], operation.partition(".")[0]
-        subject = _SUBJECTS.get(noun, _ident)(record)
-        out(f"{paint(word, 'green')} {subject}".rstrip())
+        subject = _SUBJECTS.get(noun, _get_id)(record)
+        print_out(f"{paint(word, 'green')} {subject}".rstrip())
     if operation in _AFTERWARDS:
-        note(_AFTERWARDS[operation].format(path=record.get("path")))
+        note(_AFTERWARDS[operation].format(path=record.get("path"), name=record.get("name")))
 
 
-def _ident(record: dict[str, Any]) -> str:
+def _get_id(record: dict[str, Any]) -> str:
     return str(record.get("id") or "")
 
 
-def _agent(record: dict[str, Any]) -> str:
+def _format_agent(record: dict[str, Any]) -> str:
     return str(record.get("address") or record.get("minimal") or record.get("id"))
 
 
-def _flight(record: dict[str, Any]) -> str:
+def _format_flight(record: dict[str, Any]) -> str:
     why = join_words(record.get("reason"))
-    return f"{shorten_id(_ident(record))} to {record.get('targetAddress')}{f': {why}' if why else ''}"
+    return f"{shorten_id(_get_id(record))} to {record.get('targetAddress')}{f': {why}' if why else ''}"
 
 
-def _session(record: dict[str, Any]) -> str:
-    return f"{shorten_id(_ident(record))} of {record.get('address')} ({record.get('harness')})"
+def _format_session(record: dict[str, Any]) -> str:
+    return f"{shorten_id(_get_id(record))} of {record.get('address')} ({record.get('harness')})"
 
 
-def _titled(record: dict[str, Any]) -> str:
-    return f"{shorten_id(_ident(record))}  {join_words(record.get('title') or record.get('body'))}"
+def _format_titled(record: dict[str, Any]) -> str:
+    return f"{shorten_id(_get_id(record))}  {join_words(record.get('title') or record.get('body'))}"
+
+
+def _format_binding(record: dict[str, Any]) -> str:
+    chat = f"{record.get('name')} {record.get('externalId')}"
+    return f"{shorten_id(_get_id(record))}: {chat} and {record.get('target')}"
+
+
+def _format_posted(record: dict[str, Any]) -> str:
+    chats = ", ".join(dict.fromkeys(str(one["connector"]) for one in record.get("posts", ())))
+    return f"to {record.get('user')} ({chats or 'in the inbox: no chat is linked'})"
 
 
 _SUBJECTS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "agent": _agent,
+    "agent": _format_agent,
     "alias": lambda record: f"@{record.get('name')}",
     "channel": lambda record: f"channel {record.get('name')}",
-    "conversation": lambda record: str(record.get("name") or _ident(record)),
-    "flight": _flight,
-    "session": _session,
-    "question": _titled,
-    "work": _titled,
+    "connector": lambda record: f"{record.get('connector')} ({record.get('state')})",
+    "post": _format_posted,
+    "conversation": lambda record: str(record.get("name") or _get_id(record)),
+    "flight": _format_flight,
+    "session": _format_session,
+    "user": lambda record: str(record.get("name")),
+    "binding": _format_binding,
+    "question": _format_titled,
+    "work": _format_titled,
     "project": lambda _: "the project",
 }

@@ -63,11 +63,11 @@ def rephrase(text: str, name: str) -> str:
     """Replace the reader's name by `you` in a sentence written by Scout."""
     for singular, plural in _VERBS:
         text = text.replace(f"{name} {singular} ", f"you {plural} ")
-    words = [_word(word, name) for word in text.split(" ")]
+    words = [_replace_in_word(word, name) for word in text.split(" ")]
     return " ".join(words)
 
 
-def _word(word: str, name: str) -> str:
+def _replace_in_word(word: str, name: str) -> str:
     """Replace the name in one word, with its punctuation; a longer path is another name."""
     rest = word.removeprefix(name)
     return f"you{rest}" if word.startswith(name) and rest in ("", ".", ",", ":", ";", ")") else word

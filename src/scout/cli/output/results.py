@@ -16,8 +16,8 @@ from scout.cli.connection.text import (
     join_lines,
     join_words,
     note,
-    out,
     paint,
+    print_out,
     print_text,
     shorten_id,
     shorten_ids,
@@ -53,8 +53,11 @@ _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify", "allow"), "attention"),
     **dict.fromkeys(("why", "brief", "usage", "pause", "resume"), "insight"),
     "reserve": "reservations",
+    "cron": "schedules",
+    "task": "tasks",
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
+    **dict.fromkeys(("user", "binding"), "people"),
     **dict.fromkeys(("tree", "tree.scan", "tree.reconcile"), "trees"),
     **dict.fromkeys(("spawn", "project.list", "project.set"), "spawned"),
 }
@@ -63,7 +66,7 @@ _ELSEWHERE = {
 def show(operation: str, answer: Any, as_json: bool = False, line: DaemonCall | None = None) -> None:
     """Show the result of an operation. With a line to the daemon, the caller is called `you`."""
     if as_json:
-        out(json.dumps(answer))
+        print_out(json.dumps(answer))
         return
     if line is not None and operation not in _NAMES:
         answer = say_you(line, answer)
@@ -105,9 +108,9 @@ def show_page(operation: str, page: dict[str, Any]) -> None:
             [short[str(item["id"])] if how == "id:id" else read_field(item, how) for _, how in shown]
             for item in items
         ]
-        out(format_table([head for head, _ in shown], rows))
+        print_out(format_table([head for head, _ in shown], rows))
     else:
-        out(EMPTY.get(operation, "None."))
+        print_out(EMPTY.get(operation, "None."))
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 
@@ -136,7 +139,7 @@ def show_record(title: str, record: Any) -> None:
         for name, value in told.items()
         if value not in (None, "", [], {}) and not is_repeated(name)
     }
-    out(
+    print_out(
         format_fields(title or str(told.get("address") or told.get("minimal") or told.get("id") or ""), shown)
     )
 
@@ -148,55 +151,57 @@ def _show_agent(agent: dict[str, Any]) -> None:
     show_fields(agent.get("address") or agent["minimal"], agent, AGENT)
     for endpoint in agent.get("endpoints") or ():
         seen = f"{endpoint['state']}, seen {format_age(endpoint.get('lastSeen'))}"
-        out(f"  endpoint {shorten_id(endpoint['id'])}  {endpoint.get('harness')}  {seen}")
+        print_out(f"  endpoint {shorten_id(endpoint['id'])}  {endpoint.get('harness')}  {seen}")
     for session in agent.get("sessions") or ():
-        out(f"  session {shorten_id(session['id'])}  {session.get('harness')}  {session['state']}")
+        print_out(f"  session {shorten_id(session['id'])}  {session.get('harness')}  {session['state']}")
     for text in agent.get("notes") or ():
         note(wrap(text, "note: "))
     for one in agent.get("reservations") or ():
-        from scout.cli.output.reservations import reservation_line
+        from scout.cli.output.reservations import format_reservation
 
-        out(f"  reserved {reservation_line(one, shorten_id(one['id']))}")
+        print_out(f"  reserved {format_reservation(one, shorten_id(one['id']))}")
 
 
 def _show_registered(told: dict[str, Any]) -> None:
     word = "registered" if told["created"] else "already registered"
-    out(f"{paint(word, 'green')} {told['address']}  ({told['path']})")
+    print_out(f"{paint(word, 'green')} {told['address']}  ({told['path']})")
     for text in told.get("notes") or ():
         note(f"note: {text}")
     if told.get("token"):
-        out(f"token  {told['token']}")
+        print_out(f"token  {told['token']}")
         note("the token is shown this once; give it to the agent as SCOUT_TOKEN")
 
 
 def _show_minted(told: dict[str, Any]) -> None:
-    out(f"{paint('made', 'green')} {told['token']['id']} ({told['token']['kind']})")
-    out(f"secret  {told['secret']}")
+    print_out(f"{paint('made', 'green')} {told['token']['id']} ({told['token']['kind']})")
+    print_out(f"secret  {told['secret']}")
     note("the secret is shown this once")
 
 
 def _show_flight(flight: dict[str, Any]) -> None:
     show_fields(flight["id"], flight, FLIGHT)
     if flight.get("output") is not None:
-        out("")
+        print_out("")
         print_text(str(flight["output"]))
     if error := flight.get("error"):
-        out("")
-        out(f"{paint(str(error['code']), 'red')}: {error['message']}")
+        print_out("")
+        print_out(f"{paint(str(error['code']), 'red')}: {error['message']}")
 
 
 def _show_ask(receipt: dict[str, Any]) -> None:
     to = receipt.get("address") or receipt["target"]
-    out(f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})")
+    print_out(
+        f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})"
+    )
     note(f"the answer: scout wait {receipt['flightId']}")
 
 
 def show_items(items: list[dict[str, Any]]) -> None:
     """Show the items of an inbox, each with the beginning of its text."""
     for item in items:
-        out(_describe_item(item))
+        print_out(_describe_item(item))
     if not items:
-        out("Your inbox is empty.")
+        print_out("Your inbox is empty.")
 
 
 def _describe_item(item: dict[str, Any]) -> str:
@@ -219,27 +224,27 @@ def _describe_item(item: dict[str, Any]) -> str:
 
 def _show_settled(told: dict[str, Any]) -> None:
     for delivery in told["items"]:
-        out(f"{delivery['id']}  {delivery['state']}")
+        print_out(f"{delivery['id']}  {delivery['state']}")
 
 
 def _show_message(message: dict[str, Any]) -> None:
     show_fields(message["id"], message, MESSAGE)
     for one in message.get("deliveries") or ():
         parts = (one["deliveryId"], one["target"], one["state"], one.get("reason", ""))
-        out(f"  delivery {'  '.join(parts)}".rstrip())
-    out("")
+        print_out(f"  delivery {'  '.join(parts)}".rstrip())
+    print_out("")
     print_text(str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)")
 
 
-def flight_rows(flights: list[dict[str, Any]], limit: int | None = None) -> list[str]:
+def format_flights(flights: list[dict[str, Any]], limit: int | None = None) -> list[str]:
     """Format a short list of flights, one per line."""
     chosen = flights[:limit]
     short = shorten_ids(str(one["id"]) for one in chosen)
-    rows = [_flight_row(one, short[one["id"]]) for one in chosen]
+    rows = [_build_flight_row(one, short[one["id"]]) for one in chosen]
     return [format_table((), rows, by="  ")] if rows else []
 
 
-def _flight_row(flight: dict[str, Any], short: str) -> list[str]:
+def _build_flight_row(flight: dict[str, Any], short: str) -> list[str]:
     state = str(flight["state"])
     colour = {"completed": "green", "failed": "red", "cancelled": "dim"}.get(state, "yellow")
     when = format_age(flight.get("finishedAt") or flight.get("createdAt"))
@@ -253,52 +258,52 @@ def _show_channel(channel: dict[str, Any]) -> None:
     soft = ", soft mentions wake" if channel.get("softMentions") == "wake" else ""
     rules = f"{channel['unread']} unread{', quiet' if channel.get('quiet') else ''}{soft}"
     count = f"{len(members)} member{'s' if len(members) != 1 else ''}"
-    out(f"channel {channel['name']}: {count}, {rules}  ({channel['id']})")
+    print_out(f"channel {channel['name']}: {count}, {rules}  ({channel['id']})")
     for member in members:
         roles = ", ".join(member.get("roles") or ())
-        out(f"  {member['address']}{f'  {roles}' if roles else ''}")
+        print_out(f"  {member['address']}{f'  {roles}' if roles else ''}")
 
 
 def _show_alias(alias: dict[str, Any]) -> None:
     broken = f"  ({alias['state']}: {alias['reason']})" if alias["state"] != "active" else ""
-    out(f"@{alias['name']} means {alias['means']}{broken}")
+    print_out(f"@{alias['name']} means {alias['means']}{broken}")
 
 
 def _show_card(card: dict[str, Any]) -> None:
     most = card["maxUses"]
     uses = f"{card['uses']} of {most} uses" if most is not None else f"{card['uses']} uses"
     until = f", until {format_local_time(card['expiresAt'])}" if card.get("expiresAt") else ""
-    out(f"card {card['id']}: {card['state']}, {uses}{until}")
+    print_out(f"card {card['id']}: {card['state']}, {uses}{until}")
     if card["state"] == "active":
         note(f"to use it: scout send {card['id']} TEXT")
 
 
 def _show_question(question: dict[str, Any]) -> None:
-    out(paint(str(question["id"]), "bold"))
-    out(indent(str(question["body"])))
+    print_out(paint(str(question["id"]), "bold"))
+    print_out(indent(str(question["body"])))
     show_fields("", question, QUESTION)
     _show_notes(question)
 
 
 def _show_work(item: dict[str, Any]) -> None:
-    out(f"{paint(str(item['id']), 'bold')}  {item['title']}")
+    print_out(f"{paint(str(item['id']), 'bold')}  {item['title']}")
     if item.get("description"):
-        out(indent(str(item["description"])))
+        print_out(indent(str(item["description"])))
     show_fields("", item, WORK)
     _show_notes(item)
     for relation in item.get("relations") or ():
-        out(f"  {relation['kind']} {relation['workItemId']}")
+        print_out(f"  {relation['kind']} {relation['workItemId']}")
     for relation in item.get("relatedBy") or ():
-        out(f"  {relation['workItemId']} {relation['kind']} it")
+        print_out(f"  {relation['workItemId']} {relation['kind']} it")
     for step in item.get("steps") or ():
         why = f": {step['reason']}" if step.get("reason") else ""
         moved = f"{step['move']:<10}  {step['state']:<9}  {step['by']}{why}"
-        out(cut(f"  {step['revision']:>3}  {format_local_time(step['at'])}  {moved}", get_columns()))
+        print_out(cut(f"  {step['revision']:>3}  {format_local_time(step['at'])}  {moved}", get_columns()))
 
 
 def _show_notes(record: dict[str, Any]) -> None:
     for one in record.get("notes") or ():
-        out(f"  note: {one}")
+        print_out(f"  note: {one}")
 
 
 _CHANNELS = ("create", "show", "join", "leave", "policy", "archive")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import explain_path
-from scout.cli.connection.text import format_table, note, out, paint, shorten_id, wrap
+from scout.cli.connection.text import format_table, note, paint, print_out, shorten_id, wrap
 from scout.cli.output.fields import SESSION, show_fields
 
 TYPE_CHECKING = False
@@ -24,35 +24,37 @@ def run_row(session: dict[str, Any]) -> str:
 def _show_session(session: dict[str, Any]) -> None:
     show_fields(session["id"], session, SESSION)
     for line in session["logTail"]:
-        out(f"  {paint('|', 'dim')} {line}")
+        print_out(f"  {paint('|', 'dim')} {line}")
 
 
 def _show_woken(told: dict[str, Any]) -> None:
     harness = f" in {told['harness']}" if told.get("harness") else ""
-    out(f"{paint(told['outcome'], 'green')}: {told['sessionId'] or '-'} of {told['address']}{harness}")
+    print_out(f"{paint(told['outcome'], 'green')}: {told['sessionId'] or '-'} of {told['address']}{harness}")
 
 
 def _show_interrupted(told: dict[str, Any]) -> None:
     if not told["interrupted"]:
-        out(f"{told['address']}: {told['reason']}")
+        print_out(f"{told['address']}: {told['reason']}")
         return
-    out(f"{paint('interrupted', 'green')} {told['address']}")
+    print_out(f"{paint('interrupted', 'green')} {told['address']}")
     for flight in told["flights"]:
-        out(f"  {flight} is cancelled: {told['reason']}")
+        print_out(f"  {flight} is cancelled: {told['reason']}")
 
 
 def _show_opened(told: dict[str, Any]) -> None:
-    out(f"{told['session']['id']} is yours. Continue it with:")
-    out(f"  {' '.join(told['command'])}")
+    print_out(f"{told['session']['id']} is yours. Continue it with:")
+    print_out(f"  {' '.join(told['command'])}")
 
 
 def _show_closed(session: dict[str, Any]) -> None:
-    out(f"{session['id']} was returned to Scout")
+    print_out(f"{session['id']} was returned to Scout")
 
 
 def _show_runtimes(page: dict[str, Any]) -> None:
     items: list[dict[str, Any]] = page["items"]
-    out(format_table(("harness", "ready", "version", "can", "lacks"), [_build_row(one) for one in items]))
+    print_out(
+        format_table(("harness", "ready", "version", "can", "lacks"), [_build_row(one) for one in items])
+    )
     for one in items:
         if lacks := explain_path(one) or (not one["ready"] and one.get("hint")):
             note(wrap(str(lacks), f"{one['name']}: "))
@@ -62,7 +64,7 @@ def show_verdict(check: dict[str, Any]) -> None:
     """Show one line of the checklist: its verdict and the reason."""
     verdict = str(check["verdict"])
     shown = wrap(f"{check['line']}: {check['because']}", f"{verdict:<15}")
-    out(paint(shown[: len(verdict)], _VERDICTS[verdict]) + shown[len(verdict) :])
+    print_out(paint(shown[: len(verdict)], _VERDICTS[verdict]) + shown[len(verdict) :])
 
 
 def _build_row(one: dict[str, Any]) -> list[str]:

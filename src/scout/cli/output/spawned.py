@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import list_tries, render_command
-from scout.cli.connection.text import format_table, note, out, paint, print_note_text
+from scout.cli.connection.text import format_table, note, paint, print_note_text, print_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _TAIL = 5  # lines of the output of a setup command
 def show_spawned(told: dict[str, Any]) -> None:
     """Show the agents that were spawned, then why others were not."""
     agents: list[dict[str, Any]] = told["agents"]
-    out(format_table(("agent", "", "branch", "directory"), [_row(one) for one in agents]))
+    print_out(format_table(("agent", "", "branch", "directory"), [_build_row(one) for one in agents]))
     for text in told.get("notes") or ():
         note(f"note: {text}")
     for one in agents:
@@ -25,7 +25,7 @@ def show_spawned(told: dict[str, Any]) -> None:
         _note_failure(one)
 
 
-def _row(one: dict[str, Any]) -> list[str]:
+def _build_row(one: dict[str, Any]) -> list[str]:
     made = paint("new", "green") if one["created"] else "exists"
     return [one["address"], made, one.get("birthBranch") or "-", one.get("workingDir") or "-"]
 
@@ -44,7 +44,7 @@ def _note_details(one: dict[str, Any]) -> None:
 def _note_failure(one: dict[str, Any]) -> None:
     error: dict[str, Any] = {
         **one["error"],
-        "remedies": [_with_command(remedy) for remedy in one["error"]["remedies"]],
+        "remedies": [_add_command(remedy) for remedy in one["error"]["remedies"]],
     }
     note(f"{one['slug']} was not spawned: {error['message']}")
     _note_output(error.get("output"))
@@ -52,7 +52,7 @@ def _note_failure(one: dict[str, Any]) -> None:
         note(line)
 
 
-def _with_command(remedy: dict[str, Any]) -> dict[str, Any]:
+def _add_command(remedy: dict[str, Any]) -> dict[str, Any]:
     return {**remedy, "command": remedy.get("command") or render_command(remedy)}
 
 
@@ -66,19 +66,19 @@ def _show_projects(page: dict[str, Any]) -> None:
     for one in page["items"]:
         _show_project(one)
     if not page["items"]:
-        out("No projects yet. A spawn adds its project.")
+        print_out("No projects yet. A spawn adds its project.")
 
 
 def _show_project(one: dict[str, Any]) -> None:
     missing = paint("  (the directory does not exist)", "yellow") if one.get("missing") else ""
-    out(f"{paint(one['root'], 'bold')}{missing}")
+    print_out(f"{paint(one['root'], 'bold')}{missing}")
     for section, values in one["settings"].items():
         for key, value in values.items():
             if value not in (None, []):
-                out(f"  {section}.{key} = {_written(value)}")
+                print_out(f"  {section}.{key} = {_format_value(value)}")
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return " ".join(str(one) for one in value) if type(value) is list else str(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] (JSON)

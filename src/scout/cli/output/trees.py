@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from scout.cli.connection.refusal import render_command
-from scout.cli.connection.text import cut, get_columns, get_first_line, join_lines, note, out, paint, wrap
+from scout.cli.connection.text import (
+    cut,
+    get_columns,
+    get_first_line,
+    join_lines,
+    note,
+    paint,
+    print_out,
+    wrap,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +40,12 @@ def _show_tree(told: dict[str, Any]) -> None:
     for agent, (stem, below) in zip(agents, stems, strict=True):
         if not agent.get("depth") and agent.get("projectRoot") != project:
             project = agent.get("projectRoot")
-            out(paint(cut(project or "without a project", get_columns()), "dim"))
+            print_out(paint(cut(project or "without a project", get_columns()), "dim"))
         _show_agent(agent, stem, below)
     if not agents:
-        out("No agents here yet.")
+        print_out("No agents here yet.")
         for remedy in told.get("next", []):
-            out(f"try: {render_command(remedy).replace('…', 'NAME')}")
+            print_out(f"try: {render_command(remedy).replace('…', 'NAME')}")
     _show_offers(told.get("orphans", []), "Folders without an agent")
     if told.get("unread"):
         note(f"{_count(told['unread'], 'work tree')} could not be read in time; shown as unknown")
@@ -61,24 +70,24 @@ def _draw_stems(depths: Sequence[int]) -> list[tuple[str, str]]:
 
 
 def _show_agent(agent: dict[str, Any], stem: str, below: str) -> None:
-    state = _state(agent)
+    state = _get_state(agent)
     name = paint(agent["address"], "bold")
     role = " ".join(filter(None, (agent["role"], agent.get("name"))))
     words = [name, role, paint(state.replace("_", " "), _STATES.get(state, "dim"))]
     head = f"{stem}{'  '.join(words)}" + (f"  {paint(_HERE, 'cyan')}" if agent.get("here") else "")
-    out(cut(head, get_columns()))
-    for line in _details(agent):
-        out(cut(f"{paint(below, 'dim') if below.strip() else below}{line}", get_columns()))
+    print_out(cut(head, get_columns()))
+    for line in _format_details(agent):
+        print_out(cut(f"{paint(below, 'dim') if below.strip() else below}{line}", get_columns()))
 
 
-def _state(agent: dict[str, Any]) -> str:
+def _get_state(agent: dict[str, Any]) -> str:
     if agent["lifecycle"] != "active":
         return agent["lifecycle"]
     running = agent.get("work", {}).get("state") == "running"
     return "working" if running and agent["status"] == "online" else agent["status"]
 
 
-def _details(agent: dict[str, Any]) -> list[str]:
+def _format_details(agent: dict[str, Any]) -> list[str]:
     branch = _describe_branch(agent)
     work = agent.get("work")
     lines = [branch] if branch else []
@@ -115,7 +124,7 @@ def _describe_branch(agent: dict[str, Any]) -> str:
 
 def _show_offers(offers: list[dict[str, Any]], title: str) -> None:
     if offers:
-        out(paint(title, "bold"))
+        print_out(paint(title, "bold"))
     for one in offers[:_OFFERED]:
         system = " (ExoMonad)" if one.get("system") == "exo" else ""
         lines = [f"  {one['folder']}{system}", wrap(one["reason"], "    ")]
@@ -124,9 +133,9 @@ def _show_offers(offers: list[dict[str, Any]], title: str) -> None:
             lines.append(cut(f"    it claims {claims}", get_columns()))
         if one.get("adopt"):
             lines.append(f"    adopt? {render_command(one['adopt'])}")
-        out(join_lines(lines))
+        print_out(join_lines(lines))
     if len(offers) > _OFFERED:
-        out(f"  … and {len(offers) - _OFFERED} more: scout tree --scan --json")
+        print_out(f"  … and {len(offers) - _OFFERED} more: scout tree --scan --json")
 
 
 # -- a scan --------------------------------------------------------------------------------------------
@@ -136,13 +145,13 @@ def _show_scan(told: dict[str, Any]) -> None:
     for one in told.get("registered", []):
         retired = "  retired" if one["lifecycle"] == "retired" else ""
         branch = f"  {one['birthBranch']}" if one.get("birthBranch") else ""
-        out(f"{paint('found', 'green')} {one['address']}{branch}{retired}")
+        print_out(f"{paint('found', 'green')} {one['address']}{branch}{retired}")
     projects, found = told.get("projects", []), len(told.get("registered", []))
     if not projects:
-        out("No project is known yet: scout spawn NAME, in a project, makes it known.")
+        print_out("No project is known yet: scout spawn NAME, in a project, makes it known.")
         return
     words = f"{_count(len(projects), 'project')}, {_count(told.get('known', 0), 'agent')} known"
-    out(f"{words}, {found} found again")
+    print_out(f"{words}, {found} found again")
     _show_offers(told.get("offered", []), "Not registered")
     for one in told.get("notes", []):
         note(one)
@@ -162,11 +171,11 @@ def _show_reconciliation(told: dict[str, Any]) -> None:
     left = [one for one in findings if not one.get("fixed")]
     repairable = [one for one in left if one.get("repair") and not one.get("problem")]
     if not left:
-        out(f"{paint('clean', 'green')}: {compared}, no differences" + (" left" if findings else ""))
+        print_out(f"{paint('clean', 'green')}: {compared}, no differences" + (" left" if findings else ""))
         return
-    out(f"{_count(len(left), 'difference')}: {compared}")
+    print_out(f"{_count(len(left), 'difference')}: {compared}")
     if repairable:
-        out(f"try: scout tree --reconcile --fix  (repairs {len(repairable)} of them)")
+        print_out(f"try: scout tree --reconcile --fix  (repairs {len(repairable)} of them)")
 
 
 def _show_finding(one: dict[str, Any]) -> None:
@@ -179,7 +188,7 @@ def _show_finding(one: dict[str, Any]) -> None:
         lines.append(wrap(one["problem"], f"  {paint('not repaired:', 'red')} "))
     if one.get("remedy"):
         lines.append(f"  try: {render_command(one['remedy'])}")
-    out(join_lines(lines))
+    print_out(join_lines(lines))
 
 
 def _count(number: int, noun: str) -> str:

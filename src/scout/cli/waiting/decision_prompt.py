@@ -10,7 +10,7 @@ import termios
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note
-from scout.cli.output.attention import headline, wish_lines
+from scout.cli.output.attention import format_headline, format_wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class DecisionPrompt:
             question = self._line.call(ROUTES["question.show"], {"questionId": self.ref})
             self._moves, self._options = ["answer"], list(question.get("options") or ())
             note(f"it asks you ({self.ref}):")
-            _note_lines(wish_lines({"title": str(question["body"]), "body": ""}))
+            _note_lines(format_wish({"title": str(question["body"]), "body": ""}))
         else:
             item = self._line.call(ROUTES["attention.show"], {"attentionId": self.ref})
             moves = [str(one["move"]) for one in item.get("actions") or ()] if item.get("mayDecide") else []
             self._moves = list(dict.fromkeys(moves))
             self._options = [str(one["value"]) for one in item.get("actions") or () if one.get("value")]
-            note(f"it needs you: {headline(item)}")
-            _note_lines(wish_lines(item))
+            note(f"it needs you: {format_headline(item)}")
+            _note_lines(format_wish(item))
             self._may_last = bool(item.get("permission")) and not item["permission"].get("observed")
         self.open = bool({"approve", "answer"} & set(self._moves))
         if self.open:

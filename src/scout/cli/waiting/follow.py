@@ -8,9 +8,9 @@ import time
 
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import OPEN, RefusalError, get_exit_code, list_tries, repeat_typed
-from scout.cli.connection.text import note, out, paint, print_text
+from scout.cli.connection.text import note, paint, print_out, print_text
 from scout.cli.output.own_name import say_you
-from scout.cli.waiting.progress import ProgressLine, WatchedFlight, asked_of_a_person
+from scout.cli.waiting.progress import ProgressLine, WatchedFlight, get_attention_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool
 
 def show_interrupted(flight_id: str) -> int:
     """Show how to return to a flight after Ctrl-C; return the exit code."""
-    note(f"the work continues; come back with: scout wait {flight_id}")
+    note(f"the work continues; to wait again: scout wait {flight_id}")
     return 130
 
 
@@ -48,7 +48,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
     """Show a flight: the reply, why it failed, or that it is still running."""
     state = flight["state"]
     if as_json:
-        out(json.dumps(flight))
+        print_out(json.dumps(flight))
     elif state == "completed":
         print_text(str(flight.get("output") or "").rstrip("\n"))
     elif state == "failed":
@@ -57,25 +57,25 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
         note(f"cancelled: {flight.get('reason') or 'no longer needed'}")
         note(f"try: scout flight retry {flight['id']}")
     else:
-        note(f"still {state} ({_why(flight)}); the work continues")
-        if question := _asked_by(flight):
+        note(f"still {state} ({_format_reason(flight)}); the work continues")
+        if question := _get_question(flight):
             note(f"try: scout question answer {question} TEXT")
-        if item := asked_of_a_person(flight):
+        if item := get_attention_id(flight):
             note(f"try: scout attention show {item}")
-        for one in _known(flight):
+        for one in _list_known_remedies(flight):
             note(one)
         note(f"try: scout wait {flight['id']}")
-    return exit_of(flight)
+    return choose_exit_code(flight)
 
 
-def _asked_by(flight: dict[str, Any]) -> str | None:
+def _get_question(flight: dict[str, Any]) -> str | None:
     """Return the question that a flight asks its requester: waiting for it would never end."""
     on: dict[str, Any] = flight.get("waitingOn") or {}
     mine = flight["state"] == "waiting" and flight.get("nextMoveOwnerId") == flight.get("requesterId")
     return str(on["ref"]) if mine and on.get("kind") == "question" else None
 
 
-def exit_of(flight: dict[str, Any]) -> int:
+def choose_exit_code(flight: dict[str, Any]) -> int:
     """Return the exit code of a flight: 0 if it is completed, its error's, or that it is still open."""
     state = flight["state"]
     if state == "failed":
@@ -88,17 +88,17 @@ def _write_failure(flight: dict[str, Any]) -> None:
     error: dict[str, Any] = flight.get("error") or {}
     code = str(error.get("code", "failed"))
     note(f"{paint(code, 'red', sys.stderr)}: {error.get('message') or flight.get('reason')}")
-    for one in _known(flight, error) or [f"try: scout flight retry {flight['id']}"]:
+    for one in _list_known_remedies(flight, error) or [f"try: scout flight retry {flight['id']}"]:
         note(one)
 
 
-def _known(*sources: dict[str, Any]) -> list[str]:
+def _list_known_remedies(*sources: dict[str, Any]) -> list[str]:
     """Return the remedies of a flight or its error that exist as commands."""
     offered = next((source["remedies"] for source in sources if source.get("remedies")), ())
     return list_tries({"remedies": offered}, fall_back=False)
 
 
-def _why(flight: dict[str, Any]) -> str:
+def _format_reason(flight: dict[str, Any]) -> str:
     return " · ".join(str(part) for part in (flight.get("phase"), flight.get("reason")) if part)
 
 
@@ -113,11 +113,11 @@ def _wait(line: DaemonCall, flight_id: str, budget: float | None) -> dict[str, A
         flight = line.call(ROUTES["flight.get"], asked)
         if flight["state"] in FINISHED or (left is not None and left <= step):
             return flight
-        question = _asked_by(flight)
+        question = _get_question(flight)
         if question and not watched.can_answer:
             return flight
         seen = flight.get("revision")
         if progress:
-            watched.tell(question or asked_of_a_person(flight))
+            watched.tell(question or get_attention_id(flight))
             if not watched.listens():
-                progress.show(watched.says(flight), flight, time.monotonic() - began)
+                progress.show(watched.describe(flight), flight, time.monotonic() - began)

@@ -7,9 +7,10 @@ import os
 import sys
 import time
 
+from scout.base.visible import make_visible
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import erase_status, format_age, make_visible, note, show_status
+from scout.cli.connection.text import erase_status, format_age, note, show_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class ProgressLine:
         self.turn += 1
         spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
         text = f" · {int(passed // 60)}:{int(passed % 60):02d}{describe_silence(record.get('updatedAt'))}"
-        room = _columns() - len(text) - 3
+        room = _get_columns() - len(text) - 3
         says = make_visible(" ".join(says.split()))
         show_status(f"{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
 
@@ -43,7 +44,7 @@ class ProgressLine:
         erase_status()
 
 
-def _columns() -> int:
+def _get_columns() -> int:
     try:
         return min(os.get_terminal_size(sys.stderr.fileno()).columns or _WIDE, _WIDE)
     except (OSError, ValueError):
@@ -68,13 +69,13 @@ class WatchedFlight:
         self._told = set[str]()
         self._prompt: DecisionPrompt | None = None
 
-    def says(self, flight: dict[str, Any]) -> str:
+    def describe(self, flight: dict[str, Any]) -> str:
         """Return the program, its folder, and the latest activity."""
         who = self._place(flight.get("sessionId")) or str(flight.get("targetAddress") or "")
         does = flight.get("reason") or flight.get("phase")
         if flight["state"] != "running":
-            does = _once(flight["state"], flight.get("phase"), does)
-        return _once(who, does)
+            does = _join_once(flight["state"], flight.get("phase"), does)
+        return _join_once(who, does)
 
     @property
     def step(self) -> float:
@@ -103,7 +104,7 @@ class WatchedFlight:
             note(f"it waits for a person: {ref}")
 
     def _ask(self, ref: str) -> None:
-        from scout.cli.output.attention import commands, headline, wish_lines
+        from scout.cli.output.attention import format_headline, format_wish, list_commands
 
         if self.can_answer:
             from scout.cli.waiting.decision_prompt import DecisionPrompt
@@ -112,8 +113,8 @@ class WatchedFlight:
             self._prompt = prompt if prompt.open else None
             return
         item = self._line.call(ROUTES["attention.show"], {"attentionId": ref})
-        note(f"it waits for a person: {headline(item)}")
-        for one in (*wish_lines(item), *commands(item)):
+        note(f"it waits for a person: {format_headline(item)}")
+        for one in (*format_wish(item), *list_commands(item)):
             note(f"  {one}")
 
     def listens(self) -> bool:
@@ -129,12 +130,12 @@ class WatchedFlight:
         if not session_id:
             return ""
         if session_id not in self._places:
-            session = self._known(ROUTES["session.inspect"], {"sessionId": session_id})
-            where = f" in {_short(str(session['cwd']))}" if session.get("cwd") else ""
+            session = self._call_or_empty(ROUTES["session.inspect"], {"sessionId": session_id})
+            where = f" in {_shorten_path(str(session['cwd']))}" if session.get("cwd") else ""
             self._places[session_id] = f"{session['harness']}{where}" if session else ""
         return self._places[session_id]
 
-    def _known(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _call_or_empty(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Call the daemon; return an empty result if the caller may not see it."""
         try:
             return dict(self._line.call(route, parameters))
@@ -142,28 +143,28 @@ class WatchedFlight:
             return {}
 
 
-def _once(*parts: object) -> str:
+def _join_once(*parts: object) -> str:
     """Join the parts, leaving out those that another part contains."""
     said: list[str] = []
     for part in (str(part) for part in parts if part):
-        said = [one for one in said if not _says(part, one)]
-        if not any(_says(one, part) for one in said):
+        said = [one for one in said if not _starts_with(part, one)]
+        if not any(_starts_with(one, part) for one in said):
             said.append(part)
     return " · ".join(said)
 
 
-def _says(whole: str, part: str) -> bool:
+def _starts_with(whole: str, part: str) -> bool:
     return whole == part or whole.startswith(f"{part} ")
 
 
-def asked_of_a_person(flight: dict[str, Any]) -> str | None:
+def get_attention_id(flight: dict[str, Any]) -> str | None:
     """Return the attention item that a flight waits for."""
     on: dict[str, Any] = flight.get("waitingOn") or {}
     ref = str(on.get("ref") or "")
     return ref if flight["state"] == "waiting" and ref.startswith("att_") else None
 
 
-def _short(path: str) -> str:
+def _shorten_path(path: str) -> str:
     """Return a path relative to the current directory, if that is shorter."""
     here = os.path.relpath(path)
     return here if len(here) < len(path) else path

@@ -6,11 +6,12 @@ import os
 import sys
 import time
 
+from scout.base.visible import make_visible
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import OPEN
-from scout.cli.connection.text import draw_lines, join_words, make_visible, note, out, paint, shorten_id
-from scout.cli.waiting.follow import FINISHED, POLL, exit_of, settle
-from scout.cli.waiting.progress import TICK, WatchedFlight, asked_of_a_person, describe_silence
+from scout.cli.connection.text import draw_lines, join_words, note, paint, print_out, shorten_id
+from scout.cli.waiting.follow import FINISHED, POLL, choose_exit_code, settle
+from scout.cli.waiting.progress import TICK, WatchedFlight, describe_silence, get_attention_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +48,14 @@ def follow_all(line: DaemonCall, flights: list[Watched], budget: float | None, a
     try:
         _wait(line, flights, budget, picture, quiet=as_json)
     except KeyboardInterrupt:
-        note("the work continues; come back with:")
+        note("the work continues; to wait again:")
         for one in flights:
             if one.is_open:
                 note(f"  scout wait {one.flight_id}  # {one.name}")
         return 130
     if not as_json:
         _show_answers(flights)
-    return _exit_code(flights)
+    return _choose_exit_code(flights)
 
 
 def _wait(
@@ -88,30 +89,30 @@ def _wait(
 def _tell_changes(flights: list[Watched], told: set[str]) -> None:
     """Print a plain line when a flight ends or waits for a person."""
     for one in flights:
-        item = asked_of_a_person(one.flight) or ""
+        item = get_attention_id(one.flight) or ""
         key = f"{one.flight_id} {one.state} {item}"
         if key in told or not (item or not one.is_open):
             continue
         told.add(key)
         hint = f"; scout attention show {item}" if item else ""
-        note(f"{one.name}: {one.state}{_clock(one.finished)}{hint}")
+        note(f"{one.name}: {one.state}{_format_elapsed(one.finished)}{hint}")
 
 
 def _show_answers(flights: list[Watched]) -> None:
     """Print the answer of each flight below its name."""
     for one in flights:
         state = paint(one.state, _STATES.get(one.state, "dim"))
-        out(f"{paint(one.name, 'bold')}: {state}{_clock(one.finished)}")
+        print_out(f"{paint(one.name, 'bold')}: {state}{_format_elapsed(one.finished)}")
         settle(one.flight)
 
 
-def _exit_code(flights: list[Watched]) -> int:
-    codes = [exit_of(one.flight) for one in flights]
+def _choose_exit_code(flights: list[Watched]) -> int:
+    codes = [choose_exit_code(one.flight) for one in flights]
     failed = [code for code in codes if code not in (0, OPEN)]
     return failed[0] if failed else OPEN if OPEN in codes else 0
 
 
-def _clock(passed: float | None) -> str:
+def _format_elapsed(passed: float | None) -> str:
     return "" if passed is None else f" after {int(passed // 60)}:{int(passed % 60):02d}"
 
 
@@ -124,7 +125,7 @@ class _Picture:
 
     def show(self, flights: list[Watched], passed: float) -> None:
         """Draw the picture over the previous one."""
-        room = min(len(flights), max(_rows() - 2, 1))
+        room = min(len(flights), max(_get_rows() - 2, 1))
         ordered = sorted(flights, key=lambda one: not one.is_open) if room < len(flights) else flights
         name = max(len(one.name) for one in flights)
         lines = [self._describe(one, name, passed) for one in ordered[:room]]
@@ -144,15 +145,15 @@ class _Picture:
     def _activity(self, one: Watched) -> str:
         if not one.is_open:
             return make_visible(join_words(str(one.flight.get("output") or one.flight.get("reason") or "")))
-        item = asked_of_a_person(one.flight)
+        item = get_attention_id(one.flight)
         if item is not None:
             return f"waits for you: scout attention show {shorten_id(item)}"
-        return make_visible(join_words(self._watched.says(one.flight))) + describe_silence(
+        return make_visible(join_words(self._watched.describe(one.flight))) + describe_silence(
             one.flight.get("updatedAt")
         )
 
 
-def _rows() -> int:
+def _get_rows() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).lines or _ROWS
     except (OSError, ValueError):

@@ -17,7 +17,7 @@ from scout.protocol.inbox import ClaimInbox, InboxItem, ListInbox, build_acknowl
 from scout.protocol.request import Page
 
 
-async def who_am_i(call: Call, _: WhoAmI) -> dict[str, Any]:
+async def identify_caller(call: Call, _: WhoAmI) -> dict[str, Any]:
     """Return the caller's identity, with the role that decides its tools."""
     identity: Identity = call.caller.identity
     return {**drop_empty(identity), "role": str(call.caller.role)}

@@ -4,7 +4,7 @@ from typing import Any
 
 from scout.mcp.call import Call
 from scout.mcp.tools.result import drop_empty
-from scout.mcp.tools.tool import Tool, one
+from scout.mcp.tools.tool import Tool, map_request
 from scout.model.agent import Lifecycle
 from scout.protocol.tree_view import AgentTree, ShowTree, TreeAgent
 
@@ -17,7 +17,7 @@ async def _show(call: Call, request: ShowTree) -> dict[str, Any]:
     """Return the tree in short form; of a large one, the caller's ancestors and descendants come first."""
     tree = await call.scout.call(request)
     shown = _choose(tree)
-    facts = {"agents": [_agent(one) for one in shown], "unread": tree.unread}
+    facts = {"agents": [_describe_agent(one) for one in shown], "unread": tree.unread}
     return {**drop_empty(facts), "more": len(tree.agents) - len(shown)}
 
 
@@ -35,7 +35,7 @@ def _is_related(path: str, here: str) -> bool:
     return f"{here}/".startswith(f"{path}/") or f"{path}/".startswith(f"{here}/")
 
 
-def _agent(agent: TreeAgent) -> dict[str, Any]:
+def _describe_agent(agent: TreeAgent) -> dict[str, Any]:
     facts = agent.facts
     state = agent.status if agent.lifecycle is Lifecycle.ACTIVE else agent.lifecycle
     return {
@@ -52,7 +52,7 @@ def _agent(agent: TreeAgent) -> dict[str, Any]:
     }
 
 
-def _line(told: dict[str, Any]) -> str:
+def _format_line(told: dict[str, Any]) -> str:
     agents: list[dict[str, Any]] = told.get("agents", [])
     count = len(agents) + told["more"]
     names = [f"{one['address']}{' (you)' if 'you' in one else ''} {one['state']}" for one in agents[:_NAMED]]
@@ -64,9 +64,9 @@ FAMILY_TOOLS = (
     Tool(
         "agents_tree",
         "Show the agents of your project as a tree, with state, branch, work tree and current work.",
-        one(ShowTree),
+        map_request(ShowTree),
         {},
-        _line,
+        _format_line,
         act=_show,
     ),
 )

@@ -21,17 +21,17 @@ from scout.protocol.work import WorkView
 _LONG = 200
 
 
-def identity(facts: dict[str, Any]) -> str:
+def format_identity(facts: dict[str, Any]) -> str:
     return f"You are {facts.get('address', facts['kind'])}, role {facts['role']}."
 
 
-def ask(facts: dict[str, Any]) -> str:
+def format_ask(facts: dict[str, Any]) -> str:
     wait = facts["next"]
     arguments = encode(wait["arguments"]).decode()
     return f"{facts['flightId']} is {facts['state']}; next: {wait['tool']} {arguments}"
 
 
-def flight(facts: dict[str, Any]) -> str:
+def format_flight(facts: dict[str, Any]) -> str:
     if "output" in facts:
         return _shorten(facts["output"])
     if "error" in facts:
@@ -39,22 +39,22 @@ def flight(facts: dict[str, Any]) -> str:
     return f"{facts['flightId']} is {facts['state']}: {facts.get('reason', facts['phase'])}"
 
 
-def flight_state(view: FlightView) -> str:
+def format_flight_state(view: FlightView) -> str:
     return f"{view.id} is {view.state}."
 
 
-def topology(seen: Topology) -> str:
+def format_topology(seen: Topology) -> str:
     live = sum(one.live for one in seen.items)
     known = sum(one.session_id is not None for one in seen.items)
     return f"{len(seen.items)} shown: {live} running, {known} known to Scout."
 
 
-def message_receipt(receipt: Receipt) -> str:
+def format_message_receipt(receipt: Receipt) -> str:
     states = ", ".join(f"{one.target} {one.state}" for one in receipt.deliveries)
     return f"{receipt.message_id} is stored{f': {states}' if states else ''}."
 
 
-def inbox(page: Page[dict[str, Any]]) -> str:
+def format_inbox(page: Page[dict[str, Any]]) -> str:
     if not page.items:
         return "Your inbox is empty."
     first = page.items[0]
@@ -62,25 +62,25 @@ def inbox(page: Page[dict[str, Any]]) -> str:
     return f"{_format_count(page, 'item')}; first from {first.get('from', '?')}: {body}"
 
 
-def messages(page: Page[MessageLine]) -> str:
+def format_messages(page: Page[MessageLine]) -> str:
     last = page.items[-1] if page.items else None
     return f"{_format_count(page, 'message')}{f'; last: {_shorten(last.body)}' if last else ''}"
 
 
-def channels(page: Page[dict[str, Any]]) -> str:
+def format_channels(page: Page[dict[str, Any]]) -> str:
     return _format_list(page, "channel", [f"{one['channel']} ({one['unread']} unread)" for one in page.items])
 
 
-def feed(page: Page[dict[str, Any]]) -> str:
+def format_feed(page: Page[dict[str, Any]]) -> str:
     return _format_count(page, "record")
 
 
-def resolution(found: Resolved) -> str:
+def format_resolution(found: Resolved) -> str:
     about = f" {_shorten(found.description)}" if found.description else ""
     return f"{found.address} is {found.canonical} ({found.rule}).{about}"
 
 
-def agents(page: Page[AgentView]) -> str:
+def format_agents(page: Page[AgentView]) -> str:
     return _format_list(page, "agent", [_format_agent(one) for one in page.items])
 
 
@@ -88,70 +88,70 @@ def _format_agent(one: AgentView) -> str:
     return f"{one.address} ({_shorten(one.description)})" if one.description else one.address
 
 
-def question(view: QuestionView) -> str:
+def format_question(view: QuestionView) -> str:
     told = f": {_shorten(view.answer)}" if view.answer else f", to {view.responder_address}"
     return f"{view.id} is {view.state}{told}"
 
 
-def work(view: WorkView) -> str:
+def format_work(view: WorkView) -> str:
     move = f"; next move: {view.next_move_address}" if view.next_move_address else ""
     return f"{view.id} ({_shorten(view.title)}) is {view.state}{move}"
 
 
-def work_items(page: Page[WorkView]) -> str:
+def format_work_items(page: Page[WorkView]) -> str:
     return _format_list(page, "work item", [f"{one.id} {one.state}" for one in page.items])
 
 
-def attention(item: Attention) -> str:
+def format_attention(item: Attention) -> str:
     return f"{item.id} is {item.state}{f': {_shorten(item.answer)}' if item.answer else ''}"
 
 
-def need(facts: dict[str, Any]) -> str:
+def format_need(facts: dict[str, Any]) -> str:
     return f"{facts['id']} is {facts['state']}{': ' + _shorten(facts['answer']) if 'answer' in facts else ''}"
 
 
-def reserved(made: ReservationMade) -> str:
-    return " ".join([f"{made.id} reserves {_globs(made)} until {made.expires_at}.", *made.notes])
+def format_reserved(made: ReservationMade) -> str:
+    return " ".join([f"{made.id} reserves {_join_globs(made)} until {made.expires_at}.", *made.notes])
 
 
-def reservation(found: ReservationView) -> str:
-    return f"{found.id} ({_globs(found)}) is {found.state}."
+def format_reservation(found: ReservationView) -> str:
+    return f"{found.id} ({_join_globs(found)}) is {found.state}."
 
 
-def reservations(page: Page[ReservationView]) -> str:
-    return _format_list(page, "reservation", [f"{one.address}: {_globs(one)}" for one in page.items])
+def format_reservations(page: Page[ReservationView]) -> str:
+    return _format_list(page, "reservation", [f"{one.address}: {_join_globs(one)}" for one in page.items])
 
 
-def _globs(one: ReservationView) -> str:
+def _join_globs(one: ReservationView) -> str:
     return _shorten(", ".join(one.globs))
 
 
-def usage(report: Usage) -> str:
+def format_usage(report: Usage) -> str:
     guess = ", estimated" if report.estimated else ""
     return f"{report.total_tokens} tokens of {report.category}{guess}."
 
 
-def session(found: Session) -> str:
+def format_session(found: Session) -> str:
     return f"{found.id} ({found.harness}) is {found.state}."
 
 
-def sessions(page: Page[Session]) -> str:
+def format_sessions(page: Page[Session]) -> str:
     return _format_list(page, "session", [f"{one.id} {one.state}" for one in page.items])
 
 
-def card(made: Card) -> str:
+def format_card(made: Card) -> str:
     return f"{made.id} is {made.state}."
 
 
-def registration(made: Registered) -> str:
+def format_registration(made: Registered) -> str:
     return f"{made.address} is {'new' if made.created else 'known'}."
 
 
-def aliases(page: Page[AliasView]) -> str:
+def format_aliases(page: Page[AliasView]) -> str:
     return _format_list(page, "alias", [one.name for one in page.items])
 
 
-def alias(found: AliasView) -> str:
+def format_alias(found: AliasView) -> str:
     return f"{found.name} means {found.means}."
 
 

@@ -97,7 +97,7 @@ async def update(ctx: Any, params: UpdateParams) -> dict[str, Any]:
     caller = _require_caller(ctx, params)
     view = await _call_scout(caller, GetFlight(flight_id=params.task_id))
     ref = _get_reference(view)
-    if ref in params.input_responses and _must_answer(caller, view):
+    if ref in params.input_responses and _is_answer_required(caller, view):
         result = _parse_result(params.input_responses[ref])
         request = _answer(view, read_answer(result)) if result.action != "cancel" else None
         if request is not None:
@@ -139,7 +139,7 @@ def _describe_outcome(view: FlightView) -> dict[str, Any]:
     if view.error is not None and view.error.code in _OURS:
         error = {"code": INTERNAL_ERROR, "message": view.error.message, "data": facts}
         return {"status": "failed", "error": error}
-    result = build_result(facts, lines.flight(facts))
+    result = build_result(facts, lines.format_flight(facts))
     result.is_error = view.error is not None
     return {"status": "completed", "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)}
 
@@ -151,13 +151,13 @@ def _get_reference(view: FlightView) -> str:
     return (view.waiting_on.ref if view.waiting_on else None) or ""
 
 
-def _must_answer(caller: McpCaller, view: FlightView) -> bool:
+def _is_answer_required(caller: McpCaller, view: FlightView) -> bool:
     """Whether the caller itself has to answer: no agent answers for the person."""
     return view.is_asking and view.next_move_owner_id == caller.identity.agent_id
 
 
 async def _build_form(caller: McpCaller, view: FlightView) -> ElicitRequest | None:
-    if not _must_answer(caller, view):
+    if not _is_answer_required(caller, view):
         return None
     if _is_question(view):
         question = await _call_scout(caller, GetQuestion(question_id=_get_reference(view)))

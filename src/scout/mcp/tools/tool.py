@@ -124,11 +124,11 @@ class Tool(NamedTuple):
         )
 
 
-def one(request: type[Request[Any]]) -> Mapping[str, type[Request[Any]]]:
+def map_request(request: type[Request[Any]]) -> Mapping[str, type[Request[Any]]]:
     return {"": request}
 
 
-def arguments(*names: str, **others: Argument) -> dict[str, Argument]:
+def build_arguments(*names: str, **others: Argument) -> dict[str, Argument]:
     """Return arguments named like their fields, then those with another name or description."""
     return {**{name: Argument(name) for name in names}, **others}
 

@@ -7,7 +7,7 @@ from scout.base.codec import decode
 from scout.base.refusal import Remedy
 from scout.mcp.call import STEP, Call
 from scout.mcp.tools.result import build_call, drop_empty
-from scout.mcp.tools.tool import Argument, Tool, arguments, one
+from scout.mcp.tools.tool import Argument, Tool, build_arguments, map_request
 from scout.protocol.operations import build_command_line
 from scout.protocol.tree import FailedSpawn, SpawnAgents, SpawnedAgent
 
@@ -26,37 +26,37 @@ async def _spawn(call: Call, request: SpawnAgents) -> dict[str, Any]:
     told = drop_empty(
         {
             "parent": spawned.parent,
-            "agents": [_agent(agent) for agent in spawned.agents],
-            "failed": [_failure(failed) for failed in spawned.failed],
+            "agents": [_describe_agent(agent) for agent in spawned.agents],
+            "failed": [_describe_failure(failed) for failed in spawned.failed],
             "notes": spawned.notes,
         }
     )
     return {**told, "next": build_call("invocations_wait", flightId=flights[0])} if flights else told
 
 
-def _agent(agent: SpawnedAgent) -> dict[str, Any]:
+def _describe_agent(agent: SpawnedAgent) -> dict[str, Any]:
     facts: dict[str, Any] = drop_empty(agent, _AGENT)
     return {**facts, "setup": agent.setup.output[-500:] if agent.setup else ""}
 
 
-def _failure(failed: FailedSpawn) -> dict[str, Any]:
+def _describe_failure(failed: FailedSpawn) -> dict[str, Any]:
     error = failed.error
     tries = [build_command_line(decode(remedy, Remedy)) for remedy in error.get("remedies", ())]
     return {"slug": failed.slug, "code": error["code"], "message": error["message"], "try": tries}
 
 
-def _line(facts: dict[str, Any]) -> str:
+def _format_line(facts: dict[str, Any]) -> str:
     made = ", ".join(agent["address"] for agent in facts.get("agents", ()))
     failed = "".join(f"; {one['slug']} failed: {one['message']}" for one in facts.get("failed", ()))
     return f"{made} below {facts['parent']}{failed}."
 
 
-def _tool(name: str, says: str, *, main: bool = False) -> Tool:
+def _build_tool(name: str, says: str, *, main: bool = False) -> Tool:
     return Tool(
         name,
         says,
-        one(SpawnAgents),
-        arguments(
+        map_request(SpawnAgents),
+        build_arguments(
             "slugs",
             "role",
             "harness",
@@ -68,18 +68,18 @@ def _tool(name: str, says: str, *, main: bool = False) -> Tool:
             "noSetup",
             **{"from": Argument("from", "the parent; default: you")},
         ),
-        _line,
+        _format_line,
         act=_spawn,
         main=main,
     )
 
 
 TREE_TOOLS = (
-    _tool(
+    _build_tool(
         "agent_spawn",
         "Create child agents, each on its own branch and work tree below yours; a worker shares your "
         "directory. With `task` each is asked at once.",
         main=True,
     ),
-    _tool("spawn_subtree", "The same as agent_spawn."),
+    _build_tool("spawn_subtree", "The same as agent_spawn."),
 )

@@ -8,6 +8,7 @@ from scout.model.events.envelope import Changed, Event
 from scout.model.grant import Grant, GrantMove
 from scout.model.node import Node, NodeMove
 from scout.model.people.binding import Binding, BindingMove
+from scout.model.people.link_code import LinkCode, LinkCodeMove
 from scout.model.people.schedule import Schedule, ScheduleMove
 from scout.model.people.user import ConnectorKey, KeyMove, User, UserMove
 from scout.model.token import Token, TokenMove
@@ -107,17 +108,17 @@ class UserUpdated(UserEvent, tag="collab.user.updated"):
     """The user's display name changed."""
 
 
-class UserDeleted(UserEvent, tag="collab.user.deleted"):
-    """The user was deleted; the record is kept."""
+class UserRetired(UserEvent, tag="collab.user.retired"):
+    """The user was retired, with its agents; the record is kept."""
 
 
-class UserRestored(UserEvent, tag="collab.user.restored"):
-    """The user was restored."""
+class UserRevived(UserEvent, tag="collab.user.revived"):
+    """The user was revived, with the agents that were retired with it."""
 
 
 USER_EVENTS: Mapping[UserMove, type[UserEvent]] = {
-    UserMove.DELETE: UserDeleted,
-    UserMove.RESTORE: UserRestored,
+    UserMove.RETIRE: UserRetired,
+    UserMove.REVIVE: UserRevived,
 }
 
 
@@ -129,11 +130,39 @@ class KeyLinked(KeyEvent, tag="collab.key.linked"):
     """An external id was linked to a user."""
 
 
+class KeyUpdated(KeyEvent, tag="collab.key.updated"):
+    """The quiet hours, the chat or the display name of the account changed."""
+
+
 class KeyFreed(KeyEvent, tag="collab.key.freed"):
     """The external id was unlinked from its user."""
 
 
-KEY_EVENTS: Mapping[KeyMove, type[KeyEvent]] = {KeyMove.FREE: KeyFreed}
+KEY_EVENTS: Mapping[KeyMove, type[KeyEvent]] = {KeyMove.UPDATE: KeyUpdated, KeyMove.FREE: KeyFreed}
+
+
+class LinkCodeEvent(Event):
+    """The record holds the hash of the code; no event contains the code."""
+
+    payload: Changed[LinkCode]
+
+
+class LinkCodeIssued(LinkCodeEvent, tag="collab.key.code_issued"):
+    """A one-time code was issued that links a chat account to a user."""
+
+
+class LinkCodeRedeemed(LinkCodeEvent, tag="collab.key.code_redeemed"):
+    """The code was typed in a chat and linked its account."""
+
+
+class LinkCodeRevoked(LinkCodeEvent, tag="collab.key.code_revoked"):
+    """The code was withdrawn before it was used."""
+
+
+LINK_CODE_EVENTS: Mapping[LinkCodeMove, type[LinkCodeEvent]] = {
+    LinkCodeMove.REDEEM: LinkCodeRedeemed,
+    LinkCodeMove.REVOKE: LinkCodeRevoked,
+}
 
 
 class ScheduleEvent(Event):
@@ -145,11 +174,23 @@ class ScheduleCreated(ScheduleEvent, tag="collab.schedule.created"):
 
 
 class ScheduleUpdated(ScheduleEvent, tag="collab.schedule.updated"):
-    """The schedule's time or text changed."""
+    """The schedule's time, target, text or policy changed."""
 
 
 class ScheduleFired(ScheduleEvent, tag="collab.schedule.fired"):
     """The schedule started one run."""
+
+
+class ScheduleSkipped(ScheduleEvent, tag="collab.schedule.skipped"):
+    """A run did not take place: it was missed, or the previous one had not ended."""
+
+
+class ScheduleHeld(ScheduleEvent, tag="collab.schedule.held"):
+    """A run waits for the previous one to end."""
+
+
+class ScheduleFailed(ScheduleEvent, tag="collab.schedule.failed"):
+    """A run could not start; its owner is told why."""
 
 
 class SchedulePaused(ScheduleEvent, tag="collab.schedule.paused"):
@@ -167,6 +208,9 @@ class ScheduleEnded(ScheduleEvent, tag="collab.schedule.ended"):
 SCHEDULE_EVENTS: Mapping[ScheduleMove, type[ScheduleEvent]] = {
     ScheduleMove.CHANGE: ScheduleUpdated,
     ScheduleMove.FIRE: ScheduleFired,
+    ScheduleMove.SKIP: ScheduleSkipped,
+    ScheduleMove.HOLD: ScheduleHeld,
+    ScheduleMove.FAIL: ScheduleFailed,
     ScheduleMove.PAUSE: SchedulePaused,
     ScheduleMove.RESUME: ScheduleResumed,
     ScheduleMove.END: ScheduleEnded,

@@ -8,13 +8,13 @@ from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.registry import list_classes
-from scout.model.events import asks, directory, presence, reservations, talk
+from scout.model.events import asks, chats, directory, presence, reservations, talk
 from scout.model.events.envelope import Event
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 ALL: tuple[type[Event], ...] = list_classes(
-    (talk, asks, presence, directory, reservations),
+    (talk, asks, presence, directory, reservations, chats),
     Event,
     lambda event: event.__struct_config__.tag != event.__name__,  # a base class has no wire name
 )
@@ -32,7 +32,11 @@ def get_event_type(event: type[Event]) -> str:
 
 
 # (type, version) → the function that converts it to the next version. Stored events are never rewritten.
-UPCASTS: Mapping[tuple[str, int], Upcast] = {}
+# A renamed type is upcast to its new name.
+UPCASTS: Mapping[tuple[str, int], Upcast] = {
+    ("collab.user.deleted", 1): lambda fields: {**fields, "type": "collab.user.retired"},
+    ("collab.user.restored", 1): lambda fields: {**fields, "type": "collab.user.revived"},
+}
 
 
 _BY_TYPE = {get_event_type(event): event for event in ALL}
@@ -46,13 +50,18 @@ class _Header(Record):
 def read_event(data: bytes | str, upcasts: Mapping[tuple[str, int], Upcast] = UPCASTS) -> Event:
     """Read a stored or sent event, upgraded to its current version; unknown fields are ignored."""
     header = decode(data, _Header)
-    kind = _BY_TYPE.get(header.type)
-    if kind is None:
-        raise Refused(BadRequest(problem=f"unknown event type '{header.type:.60}'", field="type"))
     if (header.type, header.v) not in upcasts:
-        return decode(data, kind)
-    fields, version = decode(data, dict[str, Any]), header.v
-    while lift := upcasts.get((header.type, version)):
+        return decode(data, _get_class(header.type))
+    fields: dict[str, Any] = decode(data, dict[str, Any])
+    version = header.v
+    while lift := upcasts.get((fields["type"], version)):
         version += 1
         fields = {**lift(fields), "v": version}
-    return decode(fields, kind)
+    return decode(fields, _get_class(fields["type"]))
+
+
+def _get_class(name: str) -> type[Event]:
+    kind = _BY_TYPE.get(name)
+    if kind is None:
+        raise Refused(BadRequest(problem=f"unknown event type '{name:.60}'", field="type"))
+    return kind

@@ -40,12 +40,15 @@ class Surface(StrEnum):
 class Binding(Mutable):
     """One binding. `name`: the connector, harness or peer; `external_id`: the chat or task there.
 
+    `topic_id`: only this thread of the chat. `user`: whose binding it is.
+
     A harness thread is bound by its session's id; the provider's id stays in the session.
     """
 
     surface: Surface
     name: str
     external_id: str
+    topic_id: str | None = None
     conversation_id: str | None = None
     agent_id: str | None = None
     user: str | None = None

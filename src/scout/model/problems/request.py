@@ -72,6 +72,7 @@ _NONE_OPEN = {
     "flight": "you have no open flight",
     "question": "no question waits for your answer",
     "reservation": "there is no active reservation",
+    "schedule": "there is no schedule",
     "session": "there is no live session",
     "work item": "there is no open work item",
 }
@@ -111,6 +112,24 @@ class NotFound(Diagnostic, tag="not_found"):
         if self.id.startswith("@") and self.noun in _NONE_OF_AGENT:
             return _NONE_OF_AGENT[self.noun].format(self.id)
         return f"no {self.noun} '{self.id}'"
+
+
+class RetiredUser(Diagnostic, tag="retired_user"):
+    """The user is retired.
+
+    Their agents are retired too and their chat accounts are unlinked. Revive the user to use the name again.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+    status: ClassVar[int | None] = 410
+
+    user: str
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"the user {self.user} is retired{why}"
 
 
 class KeyReused(Diagnostic, tag="key_reused"):

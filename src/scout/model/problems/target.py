@@ -176,8 +176,8 @@ class TargetOffline(Diagnostic, tag="target_offline"):
     """The agent's node answers, but the agent cannot be reached now.
 
     `unreachable` is false when nothing runs: its wake policy or its harness does not allow Scout to
-    start it. It is true when its program does not answer: it may come back by
-    itself. Start it by hand, set its wake policy to `on_demand`, or send with `ifUnreachable: queue`.
+    start it. It is true when its program does not answer; it may
+    reconnect. Start it by hand, set its wake policy to `on_demand`, or send with `ifUnreachable: queue`.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE

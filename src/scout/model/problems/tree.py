@@ -132,9 +132,8 @@ class SetupFailed(Diagnostic, tag="setup_failed"):
 
     @property
     def message(self) -> str:
-        how = f"did not end within {self.seconds:.0f} s" if self.timed_out else f"ended with {self.exit_code}"
         last = self.output.rstrip().rpartition("\n")[2]
-        return f"the setup command `{self.command}` {how}" + (f": {last[:200]}" if last else "")
+        return f"the setup command {_describe_end(self)}" + (f": {last[:200]}" if last else "")
 
 
 class MergeConflict(Diagnostic, tag="merge_conflict"):
@@ -172,8 +171,7 @@ class CheckFailed(Diagnostic, tag="check_failed"):
 
     @property
     def message(self) -> str:
-        how = f"did not end within {self.seconds:.0f} s" if self.timed_out else f"ended with {self.exit_code}"
-        return f"the check command `{self.command}` {how}"
+        return f"the check command {_describe_end(self)}"
 
 
 class WorkWouldBeLost(Diagnostic, tag="work_would_be_lost"):
@@ -246,3 +244,10 @@ def _count(number: int, noun: str) -> str:
     if not number:
         return ""
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _describe_end(failed: SetupFailed | CheckFailed) -> str:
+    how = (
+        f"did not end within {failed.seconds:.0f} s" if failed.timed_out else f"ended with {failed.exit_code}"
+    )
+    return f"`{failed.command}` {how}"

@@ -1,4 +1,4 @@
-"""The exit check: what an agent still owes when it is about to stop. It is told once."""
+"""The exit check: what an agent still owes when it is about to stop. It gets one notice."""
 
 from scout.base.record import Record
 from scout.policy.limits import ExitCheck
@@ -63,44 +63,44 @@ class ExitDecision(Record):
 
 
 def decide_exit(owed: OpenObligations, told: tuple[str, ...], check: ExitCheck, harness: str) -> ExitDecision:
-    """Tell the agent what it owes if any of it is new; the same obligations are told once."""
+    """Tell the agent what it owes if any of it is new; the same obligations are reported once."""
     keys = owed.keys
     if check == "clean" or set(keys) <= set(told):
         return ExitDecision(told=tuple(key for key in keys if key in told))
-    return ExitDecision(text=exit_text(owed, harness), blocks=check == "block", told=keys)
+    return ExitDecision(text=format_obligations(owed, harness), blocks=check == "block", told=keys)
 
 
-def exit_text(owed: OpenObligations, harness: str) -> str:
+def format_obligations(owed: OpenObligations, harness: str) -> str:
     """Return what the agent owes, each with the call that settles it in the syntax of its harness."""
     shell = is_shell(harness)
     lines = [
-        *(_ask_line(one, shell) for one in owed.asks),
-        *(_question_line(one, shell) for one in owed.questions),
-        *(_work_line(one, shell) for one in owed.work),
-        *((_files_line(owed),) if owed.files else ()),
+        *(_format_ask(one, shell) for one in owed.asks),
+        *(_format_question(one, shell) for one in owed.questions),
+        *(_format_work(one, shell) for one in owed.work),
+        *((_format_files(owed),) if owed.files else ()),
     ]
     return "\n".join(
         (
             "Scout: before you stop, you still owe:",
             *(f"- {line}" for line in lines),
-            "Settle these now, or mark work as waiting. If you cannot, stop again: you are told this once.",
+            "Settle these now, or mark work as waiting. If you cannot, stop again: this notice is sent once.",
         )
     )
 
 
-def _ask_line(owed: OwedAsk, shell: bool) -> str:
+def _format_ask(owed: OwedAsk, shell: bool) -> str:
     mcp = f'`messages_reply {{body, inReplyTo: "{owed.message_id}"}}`'
     call = f"`scout reply --to {owed.message_id} TEXT`" if shell else mcp
     return f"the answer to {owed.sender} ({owed.flight_id}): {call}"
 
 
-def _question_line(owed: OwedAnswer, shell: bool) -> str:
+def _format_question(owed: OwedAnswer, shell: bool) -> str:
     mcp = f'`question_answer {{questionId: "{owed.question_id}", answer}}`'
     call = f"`scout question answer {owed.question_id} TEXT`" if shell else mcp
-    return f"an answer to {owed.asker}, who asks: {_short(owed.body)} {call}"
+    return f"an answer to {owed.asker}, who asks: {_shorten_text(owed.body)} {call}"
 
 
-def _work_line(owed: OwedWork, shell: bool) -> str:
+def _format_work(owed: OwedWork, shell: bool) -> str:
     ident = owed.work_item_id
     review = f'`work_update {{workItemId: "{ident}", state: "review", summary}}`'
     wait = f'`work_update {{workItemId: "{ident}", state: "waiting", waitingOn}}`'
@@ -109,16 +109,16 @@ def _work_line(owed: OwedWork, shell: bool) -> str:
             f"`scout work submit {ident} TEXT`",
             f"`scout work wait {ident} --on actor --ref ADDRESS`",
         )
-    return f"the work item {ident} ({_short(owed.title)}): {review}, or {wait}"
+    return f"the work item {ident} ({_shorten_text(owed.title)}): {review}, or {wait}"
 
 
-def _files_line(owed: OpenObligations) -> str:
+def _format_files(owed: OpenObligations) -> str:
     shown = owed.files[:_SHOWN]
     left = len(owed.files) - len(shown) + owed.more_files
     names = ", ".join(shown) + (f" and {left} more" if left else "")
     return f"a commit of the changes in {owed.folder}: {names}"
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -89,7 +89,7 @@ def plan_finish(facts: FinishFacts, choice: FinishChoice, reason: str = "") -> F
     """Return the steps of a choice, or refuse it with what would help."""
     _check_agent(facts)
     if choice is FinishChoice.DISCARD and not reason.strip():
-        raise Refused(_missing_reason(facts))
+        raise Refused(_build_missing_reason_refusal(facts))
     if facts.worker:
         return FinishPlan(choice=choice, removes_folder=choice is not FinishChoice.KEEP)
     if choice is FinishChoice.KEEP:
@@ -130,7 +130,7 @@ def describe_effect(facts: FinishFacts, choice: FinishChoice) -> str:
 def merge_conflict(facts: FinishFacts) -> MergeConflict:
     """Return the refusal of a merge whose conflicts are not sent to anybody."""
     assert facts.into is not None  # a branch is merged into another
-    wish = {"to": facts.address, "body": conflict_request(facts)}
+    wish = {"to": facts.address, "body": build_conflict_ask(facts)}
     return MergeConflict(
         branch=facts.branch or "",
         into=facts.into,
@@ -142,7 +142,7 @@ def merge_conflict(facts: FinishFacts) -> MergeConflict:
     )
 
 
-def conflict_request(facts: FinishFacts, resolver: str | None = None) -> str:
+def build_conflict_ask(facts: FinishFacts, resolver: str | None = None) -> str:
     """Return the ask that sends conflicts to the agent of the branch, or to another one."""
     whose = "your branch" if resolver is None else f"{facts.address}'s branch"
     files = "\n".join(f"- {one}" for one in facts.conflicts)
@@ -168,28 +168,30 @@ def _check_agent(facts: FinishFacts) -> None:
     """Refuse agents that were not spawned, and agents with children or open flights."""
     if facts.is_project_root:
         problem = f"{facts.address} is the root agent of its project; finish the agents below it"
-        below = Remedy(operation="finish.done", parameters=_below(facts), why="those that are done")
+        below = Remedy(
+            operation="finish.done", parameters=_name_children_of(facts), why="those that are done"
+        )
         raise Refused(BadRequest(problem=problem, field="address", remedies=(below, _retire(facts))))
     if facts.born_on is None and not facts.worker:
         problem = f"{facts.address} was not spawned, so there is nothing to merge or remove"
         raise Refused(BadRequest(problem=problem, field="address", remedies=(_retire(facts),)))
     if facts.children or facts.flights:
-        raise Refused(_unfinished(facts))
+        raise Refused(_build_unfinished_refusal(facts))
 
 
 def _check_merge(facts: FinishFacts) -> None:
     if facts.uncommitted_count:
-        raise Refused(_uncommitted(facts))
+        raise Refused(_build_uncommitted_refusal(facts))
     if facts.branch is None or facts.into is None:
         missing = "its work tree is on no branch" if facts.into else "the branch of its parent is not known"
         problem = f"{facts.address} cannot be merged: {missing}"
-        raise Refused(BadRequest(problem=problem, field="merge", remedies=_without_merge(facts)))
+        raise Refused(BadRequest(problem=problem, field="merge", remedies=_suggest_without_merge(facts)))
     if facts.needs_merge and facts.target_uncommitted:
-        raise Refused(_dirty_target(facts))
+        raise Refused(_build_dirty_target_refusal(facts))
 
 
-def _unfinished(facts: FinishFacts) -> UnfinishedWork:
-    below = Remedy(operation="finish.done", parameters=_below(facts), why="finish those below it")
+def _build_unfinished_refusal(facts: FinishFacts) -> UnfinishedWork:
+    below = Remedy(operation="finish.done", parameters=_name_children_of(facts), why="finish those below it")
     cancels = [
         Remedy(operation="flight.cancel", parameters={"flightId": one}, why="or wait for it")
         for one in facts.flights[:3]
@@ -200,7 +202,7 @@ def _unfinished(facts: FinishFacts) -> UnfinishedWork:
     )
 
 
-def _uncommitted(facts: FinishFacts) -> UncommittedChanges:
+def _build_uncommitted_refusal(facts: FinishFacts) -> UncommittedChanges:
     commit = Remedy(
         operation="ask", parameters={"to": facts.address, "body": _COMMIT}, why="let it commit them"
     )
@@ -208,11 +210,11 @@ def _uncommitted(facts: FinishFacts) -> UncommittedChanges:
         directory=facts.folder,
         files=facts.uncommitted,
         more=facts.more_uncommitted,
-        remedies=(commit, *_without_merge(facts)),
+        remedies=(commit, *_suggest_without_merge(facts)),
     )
 
 
-def _dirty_target(facts: FinishFacts) -> UncommittedChanges:
+def _build_dirty_target_refusal(facts: FinishFacts) -> UncommittedChanges:
     """Return the refusal of a merge into a work tree with changes."""
     wish = {"to": facts.target_agent, "body": _COMMIT_TARGET}
     commit = Remedy(operation="ask", parameters=wish, why="let it commit or stash them")
@@ -224,7 +226,7 @@ def _dirty_target(facts: FinishFacts) -> UncommittedChanges:
     )
 
 
-def _missing_reason(facts: FinishFacts) -> Diagnostic:
+def _build_missing_reason_refusal(facts: FinishFacts) -> Diagnostic:
     """Return the refusal of a discard without a reason; it names what would be lost."""
     again = _finish(facts, "the reason is recorded", FinishChoice.DISCARD, reason="its work is not needed")
     if not facts.uncommitted_count and not facts.unreachable:
@@ -240,7 +242,7 @@ def _missing_reason(facts: FinishFacts) -> Diagnostic:
     )
 
 
-def _without_merge(facts: FinishFacts) -> tuple[Remedy, ...]:
+def _suggest_without_merge(facts: FinishFacts) -> tuple[Remedy, ...]:
     return (
         _finish(facts, "its work tree and branch stay", FinishChoice.KEEP),
         _finish(facts, "the reason is recorded", FinishChoice.DISCARD, reason="its work is not needed"),
@@ -253,7 +255,7 @@ def _finish(facts: FinishFacts, why: str, choice: FinishChoice, **more: object) 
     return Remedy(operation="finish", parameters={"address": facts.address, **chosen, **more}, why=why)
 
 
-def _below(facts: FinishFacts) -> dict[str, object]:
+def _name_children_of(facts: FinishFacts) -> dict[str, object]:
     return {"allDone": True, "address": facts.address}
 
 

@@ -68,7 +68,7 @@ class SignedIdentity(Record):
 
 
 class SeenFolder(Record):
-    """A folder in `.scout`. `claimed`: it has an identity file, which is not believed unless it is signed.
+    """A folder in `.scout`. `claimed`: it has an identity file, which is not trusted unless it is signed.
 
     `blocked`: why its signed identity cannot be registered. `adopt`: how a person can make it an agent.
     """
@@ -160,7 +160,7 @@ class _Comparison:
     # -- folders ---------------------------------------------------------------------------------
 
     def compare_folders(self) -> Iterator[DifferenceFound]:
-        for folder in sorted(self.seen.folders, key=_depth):
+        for folder in sorted(self.seen.folders, key=_get_depth):
             if folder.identity is not None:
                 yield from self._compare_identity(folder, folder.identity)
             else:
@@ -180,9 +180,9 @@ class _Comparison:
     def _explain_unregistered(self, folder: SeenFolder, identity: SignedIdentity) -> DifferenceFound:
         if folder.blocked:
             words = f"its agent cannot be registered again: {folder.blocked}"
-            return _of_folder(TreeDifference.UNREGISTERED, folder, words, remedy=folder.adopt)
+            return _build_folder_difference(TreeDifference.UNREGISTERED, folder, words, remedy=folder.adopt)
         words = f"its agent {identity.path} is not in the directory"
-        return _of_folder(TreeDifference.UNREGISTERED, folder, words, repair=Repair.REGISTER)
+        return _build_folder_difference(TreeDifference.UNREGISTERED, folder, words, repair=Repair.REGISTER)
 
     def _explain_unsigned(self, folder: SeenFolder) -> DifferenceFound:
         owner = self._find_owner(folder)
@@ -191,10 +191,12 @@ class _Comparison:
             kind = TreeDifference.FORGED if folder.claimed else TreeDifference.NO_IDENTITY
             return self._of_agent(kind, owner, why, folder=folder.folder, repair=Repair.REWRITE_IDENTITY)
         if folder.claimed:
-            return _of_folder(
-                TreeDifference.FORGED, folder, f"{why}; nothing in it is believed", folder.adopt
+            return _build_folder_difference(
+                TreeDifference.FORGED, folder, f"{why}; Scout does not trust it", folder.adopt
             )
-        return _of_folder(TreeDifference.ORPHAN, folder, f"no agent works in it: {why}", folder.adopt)
+        return _build_folder_difference(
+            TreeDifference.ORPHAN, folder, f"no agent works in it: {why}", folder.adopt
+        )
 
     def _find_owner(self, folder: SeenFolder) -> Agent | None:
         """Return the agent of the directory that a folder without a signed identity belongs to."""
@@ -338,7 +340,7 @@ class _Comparison:
         return Remedy(operation="agent.config", parameters=given, why="if it is the same work")
 
 
-def _of_folder(
+def _build_folder_difference(
     kind: TreeDifference,
     folder: SeenFolder,
     words: str,
@@ -371,6 +373,6 @@ def _has_identity(agent: Agent) -> bool:
     return agent.birth_branch is not None or _is_worker(agent)
 
 
-def _depth(folder: SeenFolder) -> tuple[int, str]:
+def _get_depth(folder: SeenFolder) -> tuple[int, str]:
     path = folder.identity.path if folder.identity is not None else ""
     return path.count("/"), folder.folder

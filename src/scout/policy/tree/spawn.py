@@ -60,20 +60,20 @@ def name_children(slugs: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 def check_repository(facts: BaseFacts | None, directory: str, *, dirty: bool) -> str:
     """Return the commit that the branches start from, or refuse. `dirty`: uncommitted changes are ignored."""
-    worker = (_again(_WORKER, role="worker"),)
+    worker = (_suggest_again(_WORKER, role="worker"),)
     if facts is None:
         raise Refused(NotARepository(directory=directory, remedies=worker))
     if facts.bare:
         raise Refused(BareRepository(root=facts.root, remedies=worker))
     if facts.commit is None:
-        remedies = (_again("from the branch that is checked out", base="HEAD"),)
+        remedies = (_suggest_again("from the branch that is checked out", base="HEAD"),)
         raise Refused(
             NoCommit(
                 root=facts.root, revision=facts.revision, remedies=remedies if facts.revision else worker
             )
         )
     if facts.uncommitted and not dirty:
-        leave = _again("leave them behind", allowDirty=True)
+        leave = _suggest_again("leave them behind", allowDirty=True)
         raise Refused(
             UncommittedChanges(
                 directory=facts.directory, files=facts.uncommitted, more=facts.more, remedies=(leave,)
@@ -93,8 +93,8 @@ def check_depth(
     except Refused as refusal:
         if not isinstance(refusal.diagnostic, DepthCap):
             raise
-        worker = _again(_WORKER, role="worker", **{"from": address})
-        higher = (_again("the lowest agent that may", **{"from": above}),) if above else ()
+        worker = _suggest_again(_WORKER, role="worker", **{"from": address})
+        higher = (_suggest_again("the lowest agent that may", **{"from": above}),) if above else ()
         raise Refused(replace(refusal.diagnostic, remedies=(worker, *higher))) from None
 
 
@@ -104,7 +104,7 @@ def check_room(address: str, children: int, new: int, limits: Limits) -> None:
         check_fan_out(address, children + new - 1, limits)
 
 
-def branch_exists(
+def build_branch_exists_refusal(
     branch: BirthBranch, root: str, wish: SpawnNames, is_free: Callable[[str], bool]
 ) -> BranchExists:
     """Return the refusal of a branch that git has already, with the first free slug like it."""
@@ -123,15 +123,15 @@ def branch_exists(
     return BranchExists(branch=branch.text, root=root, remedies=(again,) if free else ())
 
 
-def no_branch(address: str, root: str | None) -> BadRequest:
+def build_no_branch_refusal(address: str, root: str | None) -> BadRequest:
     """Return the refusal of a parent that was born on no branch. `root`: its project's root agent."""
-    worker = _again(_WORKER, role="worker", **{"from": address})
-    higher = (_again("the root agent of its project", **{"from": root}),) if root else ()
+    worker = _suggest_again(_WORKER, role="worker", **{"from": address})
+    higher = (_suggest_again("the root agent of its project", **{"from": root}),) if root else ()
     problem = f"{address} has no branch, so its children cannot have one below it"
     return BadRequest(problem=problem, field="from", remedies=(*higher, worker))
 
 
-def setup_failed(
+def build_setup_failed_refusal(
     command: str,
     *,
     exit_code: int,
@@ -141,7 +141,7 @@ def setup_failed(
     directory: str,
 ) -> SetupFailed:
     """Return the refusal after a failed setup command, with the ways to go without it or to give it time."""
-    remedies = [_again("without the setup command", noSetup=True)]
+    remedies = [_suggest_again("without the setup command", noSetup=True)]
     if timed_out:
         longer = {
             "setting": "worktree.setupSeconds",
@@ -165,12 +165,12 @@ def offer_harnesses(problem: Diagnostic) -> Diagnostic:
         ready: Sequence[str] = problem.harnesses
     else:
         ready = [one.address for one in problem.candidates[:1]]
-    again = tuple(_again("", harness=harness) for harness in ready)
+    again = tuple(_suggest_again("", harness=harness) for harness in ready)
     others = tuple(one for one in problem.remedies if one.operation != "ask")
     return replace(problem, remedies=(*again, *others)) if again else replace(problem, remedies=others)
 
 
-def child_config(
+def build_child_config(
     parent: AgentConfig, harness: str | None, model: str | None, *, name: str | None
 ) -> AgentConfig:
     """Return the settings of a child: its harness and model, else its parent's; never more access than it."""
@@ -184,6 +184,6 @@ def child_config(
     )
 
 
-def _again(why: str, **options: Any) -> Remedy:
+def _suggest_again(why: str, **options: Any) -> Remedy:
     """Return the caller's own spawn with other options; its slugs are filled in where it is refused."""
     return Remedy(operation="spawn", parameters=options, why=why)

@@ -57,12 +57,12 @@ def finish_restore(path: Path) -> None:
     """Finish an interrupted restore: put its complete copy in place, or remove an incomplete one."""
     whole = path.with_name(f"{path.name}{_WHOLE}")
     if whole.exists():
-        _put_in_place(whole, path, free_name(path))
+        _put_in_place(whole, path, choose_free_name(path))
     for ending in ("", "-journal", "-wal", "-shm"):
         path.with_name(f"{path.name}{_HALF}{ending}").unlink(missing_ok=True)
 
 
-def free_name(path: Path) -> Path:
+def choose_free_name(path: Path) -> Path:
     """Return an unused name for the store that is moved aside."""
     names = (path.with_name(f"{path.name}.before-{second}") for second in itertools.count(int(time.time())))
     return next(name for name in names if not name.exists())

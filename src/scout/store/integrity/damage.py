@@ -88,7 +88,7 @@ def check_start(path: Path) -> None:
     The first bytes are always checked, the whole file only while that is quick: the time that a
     start takes must not grow with the history.
     """
-    if not looks_sound(path):
+    if not is_header_sound(path):
         raise build_damage_refusal(path)
     if not path.is_file() or not 0 < path.stat().st_size <= _QUICK:
         return
@@ -124,7 +124,7 @@ def examine(path: Path) -> DamageReport:
     return report if report.sound else _add_copies(path, report)
 
 
-def looks_sound(path: Path) -> bool:
+def is_header_sound(path: Path) -> bool:
     """Whether the first bytes are sound; it keeps SQLite from silently dropping a damaged log.
 
     A new or empty file is sound. Deeper damage is found by `examine`, or when it is read.

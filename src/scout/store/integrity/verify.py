@@ -27,6 +27,8 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
     "receipts": "responses by idempotency key, kept for a day",
+    "chat_cursors": "how far each connector has read",
+    "link_attempts": "wrong link codes, kept while they count",
     "looks": "when a person last looked, and the sweeper's position",
 }
 # Heartbeats and last use: volatile fields, which the model names with each noun.

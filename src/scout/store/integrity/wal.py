@@ -57,7 +57,7 @@ def _parse_header(header: bytes) -> _Head | None:
     if len(header) < _HEADER or order is None:
         return None
     _, _, page, _, salt, one, two = struct.unpack(">IIII8sII", header)
-    total = _checksum(order, (0, 0), header[:24])
+    total = _compute_checksum(order, (0, 0), header[:24])
     return _Head(order, page, salt, total) if total == (one, two) else None
 
 
@@ -72,7 +72,7 @@ def _read(file: BinaryIO, size: int) -> LogState:
             break  # an earlier round: the log is overwritten from its start
         index += 1
         commit = any(frame[4:8])  # the file size after a commit, else zero
-        total = _checksum(order, total, frame[:8] + frame[_FRAME:]) if sound else total
+        total = _compute_checksum(order, total, frame[:8] + frame[_FRAME:]) if sound else total
         sound = sound and len(frame) == _FRAME + page and total == struct.unpack(">II", frame[16:24])
         if not sound:
             state = state._replace(lost=state.lost + 1, lost_commits=state.lost_commits + commit)
@@ -83,7 +83,7 @@ def _read(file: BinaryIO, size: int) -> LogState:
     return state
 
 
-def _checksum(order: str, start: _Sum, data: bytes) -> _Sum:
+def _compute_checksum(order: str, start: _Sum, data: bytes) -> _Sum:
     one, two = start
     for first, second in struct.iter_unpack(f"{order}II", data[: len(data) // 8 * 8]):
         one = (one + first + two) & 0xFFFFFFFF

@@ -20,8 +20,12 @@ SELECT a.data FROM (SELECT DISTINCT agent_id FROM reachable WHERE agent_id < :be
 CROSS JOIN agents a ON a.id = r.agent_id;
 
 -- agents_idle: agents that are awake and were not active since a moment
-SELECT data FROM agents WHERE lifecycle = 'active' AND kind NOT IN ('connector', 'system')
-AND coalesce(last_active_at, 0) <= :before ORDER BY coalesce(last_active_at, 0) LIMIT :limit;
+SELECT data FROM agents WHERE lifecycle = 'active' AND kind <> 'system'
+AND path <> '/' || coalesce(owner, '') || '/direct' AND coalesce(last_active_at, 0) <= :before ORDER BY coalesce(last_active_at, 0) LIMIT :limit;
+
+-- agents_in_front: a user's agents that are not in the background, the most recently active first
+SELECT data FROM agents WHERE kind IN ('connector', 'agent', 'subuser') AND owner = :owner AND lifecycle = :lifecycle
+ORDER BY last_active_at DESC LIMIT :limit;
 
 -- agent_born: who was born on a branch of a project, live or retired
 SELECT data FROM agents WHERE project_root = :root AND birth_branch = :branch AND birth_branch IS NOT NULL;
@@ -45,6 +49,12 @@ AND lifecycle <> 'retired' LIMIT 1;
 
 -- children_live: live children of an agent, oldest first
 SELECT data FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired' ORDER BY id;
+
+-- tasks_of_owner: the agents that were made for tasks of a user, newest first
+SELECT data FROM agents WHERE kind = 'task' AND owner = :owner AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- agents_at: agents whose path begins with a text, by the beginning of their last segment
+SELECT data FROM agents WHERE path >= :start AND path < :start || '~~' ORDER BY path LIMIT :limit;
 
 -- agent_at_path: an agent by its path, live or retired
 SELECT data FROM agents WHERE path = :path;
@@ -256,7 +266,7 @@ SELECT data FROM deliveries WHERE message_id = :message ORDER BY id LIMIT :limit
 SELECT d.created_at FROM deliveries AS d
 WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
 AND NOT EXISTS (
-    SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind = 'connector'
+    SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.path = '/' || a.owner || '/direct'
 )
 ORDER BY d.created_at DESC LIMIT :limit;
 
@@ -265,7 +275,7 @@ SELECT count(*) FROM (
     SELECT 1 FROM deliveries AS d
     WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
     AND NOT EXISTS (
-        SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind = 'connector'
+        SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.path = '/' || a.owner || '/direct'
     )
     LIMIT :limit
 );
@@ -375,6 +385,9 @@ SELECT data FROM allowances WHERE user = :user AND state = 'active' AND id < :be
 
 -- allowances_all: all of them, newest first
 SELECT data FROM allowances WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- allowances_of_session: the standing decisions that end with a session
+SELECT data FROM allowances WHERE session_id = :session AND state = 'active' LIMIT :limit;
 
 -- attention_all: what needed a user, newest first
 SELECT data FROM attention WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
@@ -500,6 +513,63 @@ SELECT data FROM grants WHERE id < :before ORDER BY id DESC LIMIT :limit;
 -- operator: the one user who is the operator
 SELECT data FROM users WHERE operator = 1;
 
+-- user_named: a user by name, active or retired
+SELECT data FROM users WHERE name = :name;
+
+-- owners_unknown: the owners of agents that are no users yet; each is found by one step in the index
+SELECT owner FROM (
+    WITH RECURSIVE r (owner) AS (
+        SELECT min(owner) FROM agents
+        UNION ALL
+        SELECT (SELECT min(a.owner) FROM agents a WHERE a.owner > r.owner) FROM r WHERE r.owner IS NOT NULL
+    )
+    SELECT r.owner FROM r WHERE r.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.name = r.owner)
+);
+
+-- users_all: users, newest first
+SELECT data FROM users WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- users_owned: the sub-users of a user, newest first
+SELECT data FROM users WHERE owner = :owner AND owner IS NOT NULL AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- key_linked: the key of a chat account that is linked now
+SELECT data FROM connector_keys WHERE connector = :connector AND external_id = :account AND state = 'active';
+
+-- keys_of_user: the chat accounts of a user, linked or freed, newest first
+SELECT data FROM connector_keys WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- keys_all: chat accounts, newest first
+SELECT data FROM connector_keys WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- link_code_open: the code of a user for a connector that was not used yet
+SELECT data FROM link_codes WHERE user = :user AND connector = :connector AND state = 'open';
+
+-- link_codes_of_user: all codes of a user that were not used yet
+SELECT data FROM link_codes WHERE user = :user AND state = 'open' LIMIT :limit;
+
+-- link_code_hashed: a code by its hash
+SELECT data FROM link_codes WHERE hashed = :hashed;
+
+-- link_attempts: wrong codes of a connector since a moment, and those of one chat
+SELECT count(*), count(CASE WHEN chat = :chat THEN 1 END) FROM link_attempts
+WHERE connector = :connector AND time > :since;
+
+-- binding_at: the active binding of a chat, or of a thread in it
+SELECT data FROM bindings WHERE surface = :surface AND name = :name AND external_id = :chat
+AND coalesce(topic_id, '') = :topic AND state = 'active';
+
+-- bindings_all: bindings, newest first
+SELECT data FROM bindings WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- bindings_of_user: the bindings of a user, newest first
+SELECT data FROM bindings WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- bindings_of_conversation: the chats that are bound to a conversation
+SELECT data FROM bindings WHERE conversation_id = :conversation AND state = 'active' LIMIT :limit;
+
+-- bindings_of_agent: the chats that are bound to an agent
+SELECT data FROM bindings WHERE agent_id = :agent AND state = 'active' LIMIT :limit;
+
 -- local_node: this machine
 SELECT data FROM nodes WHERE local = 1;
 
@@ -526,6 +596,11 @@ SELECT data FROM events
 WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;') AND seq > :after
 ORDER BY seq LIMIT :limit;
 
+-- events_at_back: the same before a number, newest first
+SELECT data FROM events
+WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;') AND seq < :before
+ORDER BY seq DESC LIMIT :limit;
+
 -- usage_of_agent: what was reported of an agent from a moment on
 SELECT data FROM usage WHERE agent_id = :agent AND created_at >= :since ORDER BY created_at LIMIT :limit;
 
@@ -535,3 +610,76 @@ SELECT count(*) FROM file_uploads WHERE sha256 = :hashed AND agent_id = :agent;
 -- file_messages: the messages that carry a file, newest first
 SELECT m.data FROM (SELECT message_id FROM file_messages WHERE sha256 = :hashed AND message_id < :before ORDER BY message_id DESC LIMIT :limit) r
 CROSS JOIN messages m ON m.id = r.message_id;
+
+-- schedules_due: schedules that the runner has to look at by a moment, the earliest first
+SELECT data FROM schedules WHERE next_at <= :now ORDER BY next_at LIMIT :limit;
+
+-- schedules_next: when the runner has to look at a schedule again
+SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL;
+
+-- schedules_ahead: schedules that were changed after a moment: while the clock was ahead of it
+SELECT data FROM schedules WHERE state <> 'ended' AND updated_at > :now ORDER BY updated_at LIMIT :limit;
+
+-- schedules_of_owner: a user's schedules, newest first
+SELECT data FROM schedules WHERE owner = :owner AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- schedules_all: every schedule, newest first
+SELECT data FROM schedules WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- schedule_of_agent: the schedule of a cron agent
+SELECT data FROM schedules WHERE agent_id = :agent ORDER BY id DESC LIMIT 1;
+
+-- chat_posts_due: posts of a connector that may be sent now, in the order in which they are due
+SELECT data FROM chat_posts WHERE connector = :connector AND state = 'queued' AND next_attempt_at <= :now
+ORDER BY next_attempt_at LIMIT :limit;
+
+-- chat_posts_next: when the next post of a connector is due
+SELECT min(next_attempt_at) FROM chat_posts WHERE connector = :connector AND state = 'queued';
+
+-- chat_posts_waiting: how many posts of a connector wait, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM chat_posts WHERE connector = :connector AND state = 'queued' LIMIT :limit);
+
+-- chat_posts_sending: posts of a connector whose sending has begun
+SELECT data FROM chat_posts WHERE connector = :connector AND state = 'sending' LIMIT :limit;
+
+-- chat_posts_about: where an attention item is shown
+SELECT data FROM chat_posts WHERE attention_id = :attention AND attention_id IS NOT NULL LIMIT :limit;
+
+-- chat_posts_of_message: where a message is shown
+SELECT data FROM chat_posts WHERE message_id = :message AND message_id IS NOT NULL LIMIT :limit;
+
+-- chat_posts_of_user: what was shown to a user, newest first
+SELECT data FROM chat_posts WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- chat_posts_all: what was shown in chats, newest first
+SELECT data FROM chat_posts WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- chat_post_shown: the post that a message on a platform is part of
+SELECT p.data FROM chat_parts r CROSS JOIN chat_posts p ON p.id = r.post_id
+WHERE r.connector = :connector AND r.chat_id = :chat AND r.external_id = :external;
+
+-- chat_received: whether something that came from a platform was taken
+SELECT EXISTS (SELECT 1 FROM chat_received WHERE connector = :connector AND inbound_id = :inbound);
+
+-- chat_origin: where a message came from
+SELECT e.data FROM chat_received r CROSS JOIN events e ON e.seq = r.seq WHERE r.message_id = :message LIMIT 1;
+
+-- chat_message: what a message on a platform was taken as
+SELECT e.data FROM chat_received r CROSS JOIN events e ON e.seq = r.seq
+WHERE r.connector = :connector AND r.chat_id = :chat AND r.external_id = :external LIMIT 1;
+
+-- chat_last_ask: the latest ask from a chat and a thread in it
+SELECT e.data FROM chat_received r CROSS JOIN events e ON e.seq = r.seq
+WHERE r.connector = :connector AND r.chat_id = :chat AND r.thread_id = :thread AND r.asks = 1
+ORDER BY r.seq DESC LIMIT 1;
+
+-- chat_stranger: whether somebody unknown was told how to be linked, on a day
+SELECT EXISTS (SELECT 1 FROM chat_strangers WHERE connector = :connector AND hashed = :hashed AND day = :day);
+
+-- chats_exist: whether any chat is linked to a user or bound to a conversation
+SELECT EXISTS (SELECT 1 FROM connector_keys WHERE connector > '' AND state = 'active')
+OR EXISTS (SELECT 1 FROM bindings WHERE surface = 'connector' AND state = 'active');
+
+-- chat_posts_open: posts of a connector that are not shown yet
+SELECT id FROM chat_posts WHERE connector = :connector AND state = 'queued'
+UNION ALL SELECT id FROM chat_posts WHERE connector = :connector AND state = 'sending';

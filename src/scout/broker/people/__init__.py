@@ -1,0 +1,1 @@
+"""What Scout does for people who are away: accounts, chats, schedules, tasks."""

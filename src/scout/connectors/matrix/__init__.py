@@ -1,0 +1,1 @@
+"""Matrix: rooms, threads, edits and reactions over the Client-Server API."""

@@ -1,0 +1,1 @@
+"""Decisions about people: their schedules, chats and keys."""

@@ -1,0 +1,1 @@
+"""Requests about people: users, chats, schedules, tasks."""

@@ -1,0 +1,1 @@
+"""Git, as Scout runs it: repositories, processes, isolation, locks."""
