@@ -19,8 +19,9 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
-from scout.store.ledger import Ledger, append, read_last_seq
+from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
+from scout.store.projection import append, read_last_seq
 
 SIZES = (100, 10_000, 100_000)
 BODY = "word " * 35

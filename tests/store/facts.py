@@ -18,7 +18,7 @@ from scout.model.events.presence import AgentRegistered, EndpointRegistered, Ses
 from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.store.ledger import append, read_last_seq
+from scout.store.projection import append, read_last_seq
 
 NOW = Time(1_700_000_000_000_000)
 _numbers = itertools.count()

@@ -13,8 +13,8 @@ from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
 from scout.store.database import connect, run_checkpoint
 from scout.store.integrity.verify import verify
-from scout.store.ledger import read_events
 from scout.store.migrate import migrate
+from scout.store.projection import read_events
 from scout.store.redact import redact
 from scout.store.search import index_events, search
 from scout.store.table import get_table

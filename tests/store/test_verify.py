@@ -16,7 +16,7 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import verify
-from scout.store.ledger import append, read_events, read_last_seq
+from scout.store.projection import append, read_events, read_last_seq
 from scout.store.table import TABLES
 from tests.model.generate import records
 from tests.policy.fleets import agent, alias, endpoint, session

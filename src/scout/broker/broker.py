@@ -277,7 +277,7 @@ class Broker:
         last: list[Transaction] = []  # after a rollback `run` is called again: the last one counts
 
         def run(connection: Any) -> T:
-            ledger = Ledger(connection, self.signs_of_life)
+            ledger = Ledger(connection, self.signs_of_life, self._database.unit)
             tx = Transaction(
                 self.services, ledger, who.actor, who.caller, here=who.here, place=place, cache=self.cache
             )
@@ -298,7 +298,7 @@ class Broker:
         return result
 
     def _run(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
-        """Run `work`, then write its events. If that fails, the cache forgets what it learned from them."""
+        """Run `work` and what follows from it. If that fails, the cache forgets what it learned from it."""
         try:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
@@ -306,8 +306,6 @@ class Broker:
             family.notify_parents(tx)
             foreground.pass_on_messages(tx)
             queue_chat_posts(tx)
-            if tx.ledger.unwritten:
-                tx.ledger.flush()
         except BaseException:
             if tx.events:
                 self.cache.forget()

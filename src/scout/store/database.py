@@ -51,6 +51,7 @@ class Database:
         self.undone: Callable[[], None] = lambda: None
         self._writer = Writer(self._connection, str(path), self._was_undone)
         self.write = self._writer.run
+        self.unit = self._writer.unit
         self._checkpointer = Checkpointer(lambda: connect(path), path, lambda: self._writer.commits)
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="scout-read")
         self._local = threading.local()

@@ -15,8 +15,8 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.damage import build_damage_refusal
-from scout.store.ledger import project
 from scout.store.migrate import migrate
+from scout.store.projection import project
 from scout.store.table import TABLES, Table
 
 _SHOWN = 100
