@@ -42,7 +42,7 @@ def open_store(path: Path) -> tuple[int, ...]:
     async def main() -> tuple[int, ...]:
         database = Database(path)
         await database.write(post_message("after"))
-        await database.write(lambda store: index_events(store, 100))
+        await database.write(lambda unit: index_events(unit.connection, 100))
         assert len(await database.read(lambda store: search(store, "parser", None, None, 9))) == 2
         await database.close()
         return database.migrated

@@ -81,6 +81,7 @@ from scout.protocol.scout import Credential
 from scout.protocol.sessions import CheckLine, Verdict
 from scout.store.database import Database
 from scout.store.ledger import Ledger
+from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 _NAMING_EVENTS = (AgentEvent, ReachEvent, GrantEvent, AliasEvent)
@@ -276,8 +277,8 @@ class Broker:
         """Run `work` in a transaction and publish its events once they are on disk."""
         last: list[Transaction] = []  # after a rollback `run` is called again: the last one counts
 
-        def run(connection: Any) -> T:
-            ledger = Ledger(connection, self.signs_of_life, self._database.unit)
+        def run(unit: UnitOfWork) -> T:
+            ledger = Ledger(unit.connection, self.signs_of_life, unit)
             tx = Transaction(
                 self.services, ledger, who.actor, who.caller, here=who.here, place=place, cache=self.cache
             )

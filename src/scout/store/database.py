@@ -38,7 +38,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 
 
 class Database:
-    """The open store. `write` and `read` run a function of a connection and return its result.
+    """The open store. `write` runs a function of a unit of work, `read` one of a connection.
 
     `undone` is called after a rollback, so that nothing learned from those transactions is kept.
     """
@@ -51,7 +51,6 @@ class Database:
         self.undone: Callable[[], None] = lambda: None
         self._writer = Writer(self._connection, str(path), self._was_undone)
         self.write = self._writer.run
-        self.unit = self._writer.unit
         self._checkpointer = Checkpointer(lambda: connect(path), path, lambda: self._writer.commits)
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="scout-read")
         self._local = threading.local()

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import astuple
 
@@ -27,6 +27,9 @@ from scout.policy.nearest import build_keys
 from scout.store.table import QUERIES
 
 _DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
+_REMEMBERED = 20_000  # records whose derived rows are known
+T = TypeVar("T")
+_Reach = tuple[str | None, str | None, bool]
 _Statement = tuple[str, tuple[Any, ...]]
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
 
@@ -58,6 +61,47 @@ DERIVED_TABLES = {
 }
 
 
+class DerivedMemory:
+    """What is known about derived rows, so that rows which stay as they are cost no statement.
+
+    Owned by whoever writes the tables, and cleared when a transaction is rolled back. Without it, replay
+    writes the same rows.
+    """
+
+    def __init__(self) -> None:
+        self._endpoints: dict[str, _Reach] = {}
+        self._settled: dict[str, None] = {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._endpoints.clear()
+        self._settled.clear()
+
+    def is_reached_as_before(self, endpoint: Endpoint) -> bool:
+        """Whether an endpoint leaves its rows as they are; remember how it is reached now."""
+        reach = (endpoint.harness, endpoint.model, endpoint.state in ACTIVE)
+        before = self._endpoints.get(endpoint.id)
+        _remember(self._endpoints, endpoint.id, reach)
+        return reach == before
+
+    def settle(self, ident: str) -> bool:
+        """Remember that a record owes no move; return whether that was known."""
+        known = ident in self._settled
+        _remember(self._settled, ident, None)
+        return known
+
+    def owe(self, ident: str) -> None:
+        """Remember that a record owes a move."""
+        self._settled.pop(ident, None)
+
+
+def _remember(known: dict[str, T], ident: str, value: T) -> None:
+    """Add an entry; the oldest ones make room."""
+    known[ident] = value
+    if len(known) > _REMEMBERED:
+        del known[next(iter(known))]
+
+
 class DerivedRows:
     """Writes the rows that follow from events and records, which are stored already.
 
@@ -65,8 +109,9 @@ class DerivedRows:
     is stored at the end. These are kept, and `finish` writes each of them once.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, memory: DerivedMemory) -> None:
         self.connection = connection
+        self._memory = memory
         self._endpoints: dict[str, Endpoint] = {}
         self._readers: dict[tuple[str, str], None] = {}
         self._moves: dict[str, list[_Statement]] = {}
@@ -81,6 +126,7 @@ class DerivedRows:
 
     def owe(self, ident: str, statement: _Statement) -> None:
         """Change the owed move of a record."""
+        self._memory.owe(ident)
         moves = self._moves.setdefault(ident, [])
         if moves[-1:] != [statement]:
             moves.append(statement)
@@ -89,21 +135,28 @@ class DerivedRows:
         """End the owed move of a record. One that is as new as these changes had no earlier move."""
         if revision == 1:
             self._new.add(ident)
+        if self._memory.settle(ident) and ident not in self._moves:
+            return
         self._moves[ident] = [] if ident in self._new else [(_OVER, (ident,))]
 
     def finish(self) -> None:
         """Write what was kept."""
         for endpoint in self._endpoints.values():
-            _write_endpoint(self.connection, endpoint)
+            if not self._memory.is_reached_as_before(endpoint):
+                _write_endpoint(self.connection, endpoint)
         for moves in self._moves.values():
             for statement, values in moves:
                 self.connection.execute(statement, values)
         self.connection.executemany(_CATCH_UP, self._readers)
 
 
-def derive(connection: sqlite3.Connection, changes: Iterable[tuple[Event, Sequence[Record]]]) -> None:
+def derive(
+    connection: sqlite3.Connection,
+    changes: Iterable[tuple[Event, Sequence[Record]]],
+    memory: DerivedMemory,
+) -> None:
     """Write the rows derived from events and the records that they changed, in order."""
-    rows = DerivedRows(connection)
+    rows = DerivedRows(connection, memory)
     for event, records in changes:
         for record in records:
             if type(record) in _BY_RECORD:

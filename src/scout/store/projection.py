@@ -8,13 +8,13 @@ from scout.base.record import Record
 from scout.model.events.envelope import Changed, Event, list_concerned_agents
 from scout.model.events.event_types import get_event_type, read_event
 from scout.model.events.talk import ConversationCreated, MessagePosted, read_message
-from scout.store.derived import derive, list_derived_tables
+from scout.store.derived import DerivedMemory, derive, list_derived_tables
 from scout.store.table import Table, get_table, has_table
 
 _NONE: frozenset[str] = frozenset()
 
 
-def append(connection: sqlite3.Connection, *events: Event) -> None:
+def append(connection: sqlite3.Connection, *events: Event, memory: DerivedMemory | None = None) -> None:
     """Store events under their numbers and update their rows."""
     rows = [
         (
@@ -29,17 +29,17 @@ def append(connection: sqlite3.Connection, *events: Event) -> None:
         for event in events
     ]
     connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    project(connection, *events)
+    project(connection, *events, memory=memory)
 
 
-def project(connection: sqlite3.Connection, *events: Event) -> None:
+def project(connection: sqlite3.Connection, *events: Event, memory: DerivedMemory | None = None) -> None:
     """Write the rows that follow from events. Replay does only this and decides nothing.
 
     Events that are projected together leave the same rows as one after another, with fewer statements.
     """
     changes = [(event, list_records(event)) for event in events]
     _write_records(connection, [record for _, records in changes for record in records])
-    derive(connection, changes)
+    derive(connection, changes, memory or DerivedMemory())
     rows = [(agent_id, event.seq) for event in events for agent_id in list_concerned_agents(event)]
     connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 

@@ -18,19 +18,24 @@ from collections.abc import Collection
 
 from scout.base.record import Record
 from scout.model.events.envelope import Event
+from scout.store.derived import DerivedMemory
 from scout.store.projection import append, list_changed_tables, list_records
 
 _EVENTS = frozenset({"events", "concerned"})
 
 
 class UnitOfWork:
-    """Unwritten events in the order of the log, and the records after them by id."""
+    """Unwritten events in the order of the log, and the records after them by id.
+
+    `connection` is that of the writer: its tables lack what is unwritten.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._events: list[Event] = []
         self._records: dict[str, Record] = {}
         self._changed: set[str] = set()
+        self._memory = DerivedMemory()
         # What the current request replaced, and where its events begin; None: some of them were written.
         self._replaced: list[tuple[str, Record | None]] = []
         self._first: int | None = 0
@@ -72,8 +77,8 @@ class UnitOfWork:
         self._records.clear()
         self._changed.clear()
         self._replaced.clear()
-        append(self._connection, *events)
-        self._changes = self._connection.total_changes
+        append(self.connection, *events, memory=self._memory)
+        self._changes = self.connection.total_changes
 
     # -- one request of the group ------------------------------------------------------------------
 
@@ -81,11 +86,11 @@ class UnitOfWork:
         """Remember where the changes of the next request begin."""
         self._replaced.clear()
         self._first = len(self._events)
-        self._changes = self._connection.total_changes
+        self._changes = self.connection.total_changes
 
     def take_back(self) -> bool:
         """Remove the changes of the current request; return False if some of them were written."""
-        if self._first is None or self._connection.total_changes != self._changes:
+        if self._first is None or self.connection.total_changes != self._changes:
             return False
         del self._events[self._first :]
         for ident, before in reversed(self._replaced):
@@ -101,4 +106,5 @@ class UnitOfWork:
         self._events.clear()
         self._records.clear()
         self._changed.clear()
+        self._memory.clear()
         self.begin_request()

@@ -34,7 +34,7 @@ from scout.store.disk import Fault, classify_error
 from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], Any]
+Work = Callable[[UnitOfWork], Any]
 
 # Limits of a group, so that the loop can do its other work: requests, and seconds of processor time.
 _GROUP = 256
@@ -86,7 +86,7 @@ class Writer:
         self, connection: sqlite3.Connection, path: str, undone: Callable[[], None] = lambda: None
     ) -> None:
         self._connection = connection
-        self.unit = UnitOfWork(connection)
+        self._unit = UnitOfWork(connection)
         self._path = path
         self._undone = undone
         self._waiting: deque[_Request] = deque()
@@ -94,9 +94,7 @@ class Writer:
         self._running: asyncio.Task[None] | None = None
         self.commits = 0
 
-    async def run(
-        self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
-    ) -> T:
+    async def run(self, work: Callable[[UnitOfWork], T], committed: Callable[[], None] = lambda: None) -> T:
         """Return the result of `work` once it is on disk. It may run twice, so it only touches the store.
 
         `committed` is called once it is on disk, in the order of the log, even if the caller is gone.
@@ -131,11 +129,11 @@ class Writer:
         while self._waiting and len(group) < _GROUP and (not group or time.thread_time() < until):
             request = self._waiting.popleft()
             group.append(request)
-            self.unit.begin_request()
+            self._unit.begin_request()
             try:
                 outcomes.append(_Outcome(request, self._work(request)))
             except Exception as error:
-                if not self.unit.take_back():
+                if not self._unit.take_back():
                     self._rollback()
                     raise _Spoilt from error
                 outcomes.append(_Outcome(request, error=error))  # it changed nothing: the others are fine
@@ -158,7 +156,7 @@ class Writer:
         await self._commit([outcome])
 
     def _rollback(self) -> None:
-        self.unit.clear()
+        self._unit.clear()
         if self._connection.in_transaction:
             self._connection.rollback()
         self._undone()
@@ -168,16 +166,16 @@ class Writer:
 
     def _work(self, request: _Request) -> Any:
         try:
-            return request.work(self._connection)
+            return request.work(self._unit)
         except sqlite3.DatabaseError as error:
             raise self._refusal(error) from error
 
     def _flush(self) -> None:
         """Write what the requests of the group appended."""
-        if not self.unit:
+        if not self._unit:
             return
         try:
-            self.unit.flush()
+            self._unit.flush()
         except sqlite3.DatabaseError as error:
             raise self._refusal(error) from error
 
