@@ -277,15 +277,16 @@ def test_the_hook_fails_open_in_time_when_the_daemon_is_away_or_silent() -> None
         for other in free:
             assert shell.told("pre-edit", "PreToolUse", environ=patient, **other) is None
 
+        shell.say("down")
+        away = min(timed(lambda: shell.told("pre-edit", "PreToolUse", **edit)) for _ in range(5))
+        running = start_daemon(made)
         os.kill(running.pid, signal.SIGSTOP)
         try:
-            silent = min(timed(lambda: shell.told("pre-edit", "PreToolUse", **edit)) for _ in range(8))
+            # The rest is the start of Python, which depends on the machine: bench/typed.py measures the whole.
+            # On a busy machine one hook may take longer; a hook that waits longer is never in time.
+            eventually(lambda: timed(lambda: shell.told("pre-edit", "PreToolUse", **edit)) - away < 0.15, 90)
         finally:
             os.kill(running.pid, signal.SIGCONT)
-        shell.say("down")
-        away = min(timed(lambda: shell.told("pre-edit", "PreToolUse", **edit)) for _ in range(8))
-        # The rest is the start of Python, which depends on the machine: bench/typed.py measures the whole.
-        assert silent - away < 0.15, (silent, away)
 
 
 def timed(act: Callable[[], Any]) -> float:

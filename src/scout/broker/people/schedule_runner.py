@@ -25,7 +25,7 @@ from scout.policy.limits import measure_gap
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.schedules")
-_LOOK = 5.0  # seconds between two looks at the clock
+_LOOK = 1.0  # seconds between two looks at the clock
 _RETRY = 60.0  # seconds until a schedule is looked at again after a fault
 _SOME = 100
 _MANY = 10_000
