@@ -77,6 +77,7 @@ def list_expected(zone: ZoneInfo, days: int) -> list[Time]:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 @pytest.mark.timeout(600)
 def test_a_year_in_four_time_zones(tmp_path: Path) -> None:
     """Now and then the daemon is away for hours, or the clock is wrong for a while."""
