@@ -200,6 +200,7 @@ class Broker:
         """Look for what is due."""
         self.dispatcher.check()
         self.connectors.check()
+        self.schedules.check()
 
     async def probe(self, *, again: bool = False) -> None:
         """Check which harnesses can run here; `again`: only those that could not at the last check."""
