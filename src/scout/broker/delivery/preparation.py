@@ -50,7 +50,9 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
         turn_record.retry_or_give_up(tx, leased, found)
         return None
     endpoint, fresh = found
-    if not fresh and terminals.hold(tx, delivery, endpoint):
+    session = tx.get(Session, endpoint.session_id)
+    if not fresh and session is not None and session.terminal is not None:
+        terminals.hold_turn(tx, delivery, session)
         return None
     leased = replace(leased, endpoint_id=endpoint.id, session_id=endpoint.session_id)
     # Everything is read before the first change is recorded: a query would write the changes up to then.

@@ -168,7 +168,7 @@ def _build_session_context(
     tx: Transaction, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
 ) -> PromptContext:
     """Build the part of the context that holds for a whole session."""
-    files = children.find_parent_files(tx, agent)
+    files = children.find_parent_files(tx, agent) if agent.parent_id is not None else None
     return PromptContext(
         address=tx.address(agent.id),
         path=str(agent.path),

@@ -147,11 +147,8 @@ def open_terminal(tx: Transaction, request: OpenSession) -> Session:
     return tx.record(SessionUpdated, hand_over(session, terminal, tx.now), move="open")
 
 
-def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
-    """Whether a turn has to wait because a person has its session open; this is no attempt."""
-    session = tx.get(Session, endpoint.session_id)
-    if session is None or session.terminal is None:
-        return False
+def hold_turn(tx: Transaction, delivery: Delivery, session: Session) -> None:
+    """Hold a turn because a person has its session open. This does not count as an attempt."""
     check = tx.now.plus(_CHECK)
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
@@ -162,7 +159,6 @@ def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
         close = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
         show_held(tx, session.agent_id, "waits until you close its session in your terminal", (close,))
     _postpone(tx, delivery, _REASON, check)
-    return True
 
 
 def _postpone(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None:

@@ -354,7 +354,7 @@ def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> N
 
 def clear_trouble(tx: Transaction, harness: str) -> None:
     """Close the attention items about a harness that works again."""
-    if not tx.services.harnesses[harness].capabilities.keeps_process:
+    if not tx.services.harnesses[harness].capabilities.keeps_process or not tx.has_any("items"):
         return
     for missing in Missing:
         for item in tx.ledger.many(Attention, "attention_about", dedupe=_build_trouble_key(harness, missing)):

@@ -138,15 +138,19 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
             tx.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
     _close_question(tx, before, after)
     _update_work(tx, after)
-    attention_items.close_items_of(tx, before)
-    reservations.end_of_flight(tx, after.id, f"flight {after.id} is {after.state}")
+    if tx.has_any("items"):
+        attention_items.close_items_of(tx, before)
+    if tx.has_any("reservations"):
+        reservations.end_of_flight(tx, after.id, f"flight {after.id} is {after.state}")
     if before.phase is FlightPhase.HELD:
         settle_held(tx, before.target)
     if after.state is not FlightState.COMPLETED:
         _notify_failure(tx, after)
     else:
         _schedule_task_check(tx, after.target)
-    scheduled_runs.release_waiting_run(tx, after)
+    asker = tx.agent(after.requester_id)
+    if asker is not None and asker.kind is Kind.CRON:
+        scheduled_runs.release_waiting_run(tx, after)
     return after
 
 

@@ -15,7 +15,6 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
-from scout.model.events.asks import DeliveryRequested
 from scout.policy.foreground import Foreground, choose_foreground, is_for_foreground
 
 RULE = "foreground"
@@ -29,15 +28,9 @@ def pass_on_messages(tx: Transaction) -> None:
 
 
 def _list_messages(tx: Transaction) -> Iterator[tuple[Delivery, Message]]:
-    for event in tx.events:
-        if not isinstance(event, DeliveryRequested):
-            continue
-        delivery = event.payload.record
-        person = tx.agent(delivery.target)
-        if person is None or not person.is_person or delivery.flight_id is not None:
-            continue
-        message = tx.get(Message, delivery.message_id)
-        if message is not None and _is_from_background(tx, message, person):
+    for delivery in tx.mail_to_people:
+        person, message = tx.agent(delivery.target), tx.get(Message, delivery.message_id)
+        if person is not None and message is not None and _is_from_background(tx, message, person):
             yield delivery, message
 
 

@@ -12,7 +12,6 @@ from scout.broker.operations import access
 from scout.broker.operations.flights import check_room, find_enclosing_flight, find_flight
 from scout.broker.routing import (
     attachments,
-    attention_items,
     children,
     conversations,
     posts,
@@ -252,8 +251,9 @@ def _queue_flight(
 
 def _add_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
     """Add the reason why a flight that Scout runs cannot start at once."""
-    person = attention_items.is_person(tx.agent(flight.requester_id))
-    forecast = tx.services.forecast(person) if carried or tx.services.paused else ""
+    asker = tx.agent(flight.requester_id)
+    by_person = asker is not None and asker.is_person
+    forecast = tx.services.forecast(by_person) if carried or tx.services.paused else ""
     return replace(flight, reason=forecast) if forecast else flight
 
 
@@ -336,7 +336,7 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
     elif request.to is not None and request.to.startswith("crd_"):
         target = _resolve_card_target(tx, request, request.to)
     else:
-        if request.to is not None:
+        if request.to is not None and "/" in request.to:
             children.ensure_named_child(tx, request.to)
         targeting = decide_target(request.body, request.to, False, tx.resolve)
         found = targeting.target

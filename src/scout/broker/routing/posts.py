@@ -179,6 +179,8 @@ def deliver(
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
+    if message.flight_id is None and (recipient := tx.agent(target)) is not None and recipient.is_person:
+        tx.mail_to_people.append(delivery)
     return tx.record(
         DeliveryRequested,
         check_origin(delivery),
