@@ -71,7 +71,9 @@ def build_prompt(
         facts["SCOUT_CONTRACT"] = rules
     environment = {name: value for name, value in facts.items() if value}
     whole = text if can.plain_body else body
-    prompt = Prompt(delivery_id=turn_record.run_id(delivery), text=text, body=whole, environment=environment)
+    prompt = Prompt(
+        delivery_id=turn_record.build_run_id(delivery), text=text, body=whole, environment=environment
+    )
     line = "" if can.plain_body else begin.line
     return PromptText(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
 

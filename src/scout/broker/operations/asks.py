@@ -109,7 +109,7 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
     if request.conversation_id is None:
         return posts.ensure_direct_conversation(tx, tx.sender, agent.id)
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
-    conversations.may_read(tx, conversation)
+    conversations.require_readable(tx, conversation)
     conversations.check_recipients(tx, conversation, agent)
     posts.ensure_member(tx, conversation.id, agent.id)
     return conversation
@@ -209,7 +209,7 @@ def _post_message(
         alias_id=ask.alias_id,
         alias_revision=ask.alias_revision,
     )
-    return posts.post(
+    return posts.post_message(
         tx,
         ask.conversation_id,
         request.body,

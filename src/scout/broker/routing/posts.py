@@ -96,7 +96,7 @@ def find_newest_message(tx: Transaction, conversation_id: str) -> Message | None
     return tx.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
 
-def post(
+def post_message(
     tx: Transaction,
     conversation_id: str,
     body: str,
@@ -134,7 +134,7 @@ def post(
     return read_message(event)
 
 
-def deliver(
+def create_delivery(
     tx: Transaction,
     message: Message,
     target: str,
