@@ -14,6 +14,9 @@ reached.
 `keep` remembers a name only if its meaning depends on names alone: not on online agents, the caller's
 folder, or a harness that an agent may get later. Everything else is resolved each time.
 
+`existing` remembers whether there is any chat, child, open item or reservation. Where there is none, a
+transaction does not look for what would follow from one.
+
 A transaction may be rolled back after `apply` saw its events. Then everything is dropped (`forget`),
 which costs a few reads and is always right.
 """
