@@ -31,7 +31,16 @@ def fact(
     connection: sqlite3.Connection, kind: type[Event], target: str, payload: Any, **fields: Any
 ) -> Event:
     """The next fact of the log, appended."""
-    event = kind(
+    event = build_event(connection, kind, target, payload, **fields)
+    append(connection, event)
+    return event
+
+
+def build_event(
+    connection: sqlite3.Connection, kind: type[Event], target: str, payload: Any, **fields: Any
+) -> Event:
+    """The next fact of the log, not appended."""
+    return kind(
         id=derive_id("evt", _RUN, str(next(_numbers))),
         seq=read_last_seq(connection) + 1,
         time=fields.pop("time", NOW),
@@ -40,8 +49,6 @@ def fact(
         payload=payload,
         **fields,
     )
-    append(connection, event)
-    return event
 
 
 def post_message(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:

@@ -4,18 +4,19 @@ The log is the truth: events and the rows that follow from them are written in o
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar, cast
 
 from scout.base.codec import encode_for_store
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.conversation import Conversation, Member, Message
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Changed, Event, list_concerned_agents
 from scout.model.events.event_types import get_event_type, read_event
 from scout.model.events.talk import ConversationCreated, MessagePosted, read_message
 from scout.store.derived import derive, derive_from_event
-from scout.store.table import QUERIES, get_table
+from scout.store.table import QUERIES, get_table, list_read_kinds
 
 T = TypeVar("T", bound=Record)
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
@@ -31,9 +32,9 @@ class Remembered(NamedTuple):
 class Ledger:
     """The records and the log, through one connection inside one transaction.
 
-    A unit of work: appended events are collected in `unwritten` and written together, before the next query
-    and at the end of the transaction. So every query sees every event, and a request that is refused before
-    its first query has written nothing.
+    A unit of work: appended events are collected in `unwritten` and written together, at the end of the
+    transaction or before a query that reads what they change. So every query sees every event that concerns
+    it, and most transactions write once.
 
     `signs` are endpoints that showed a sign of life after their rows were written, by id.
     """
@@ -45,10 +46,22 @@ class Ledger:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """Return the connection for a query, after writing every appended event."""
+        """Return the connection for any statement, after writing every appended event."""
         if self.unwritten:
             self.flush()
         return self._connection
+
+    def _query(self, query: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        """Run a named query, after writing the appended events if one of them may change its result."""
+        if self.unwritten and self._changes(list_read_kinds(query)):
+            self.flush()
+        return self._connection.execute(QUERIES[query], values)
+
+    def _changes(self, kinds: Set[type[Record]] | None) -> bool:
+        """Whether an unwritten event changes a record of these kinds; None stands for any."""
+        return kinds is None or not kinds.isdisjoint(
+            kind for event in self.unwritten for kind in list_changed_kinds(event)
+        )
 
     @property
     def has_signs(self) -> bool:
@@ -64,7 +77,9 @@ class Ledger:
         """Return the record with this id."""
         if ident is None:
             return None
-        found = get_table(kind).get(self.connection, ident)
+        if self.unwritten and self._changes({kind}):
+            self.flush()
+        found = get_table(kind).get(self._connection, ident)
         return self.with_sign(found) if kind is Endpoint and found is not None else found
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
@@ -73,13 +88,13 @@ class Ledger:
 
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """Return the first record that a named query finds."""
-        found = self.connection.execute(QUERIES[query], values).fetchone()
+        found = self._query(query, values).fetchone()
         return self.with_sign(get_table(kind).read(found[0])) if found else None
 
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
         """Return the records that a named query finds."""
         read = get_table(kind).read
-        found = [read(data) for (data,) in self.connection.execute(QUERIES[query], values)]
+        found = [read(data) for (data,) in self._query(query, values)]
         return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
 
     def with_sign(self, record: T) -> T:
@@ -91,19 +106,19 @@ class Ledger:
 
     def value(self, query: str, **values: Any) -> Any:
         """Return the single value of a named query."""
-        return self.connection.execute(QUERIES[query], values).fetchone()[0]
+        return self._query(query, values).fetchone()[0]
 
     def times(self, query: str, **values: Any) -> list[Time]:
         """Return the times of a named query."""
-        return [Time(moment) for (moment,) in self.connection.execute(QUERIES[query], values)]
+        return [Time(moment) for (moment,) in self._query(query, values)]
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a named query that returns no records."""
-        return self.connection.execute(QUERIES[query], values).fetchall()
+        return self._query(query, values).fetchall()
 
     def facts(self, query: str, **values: Any) -> Iterator[Event]:
         """Return the events that a named query finds."""
-        for (data,) in self.connection.execute(QUERIES[query], values):
+        for (data,) in self._query(query, values):
             yield read_event(data)
 
     def last_seq(self) -> int:
@@ -221,6 +236,16 @@ def list_records(event: Event) -> Sequence[Record]:
         return (event.payload.record, *event.payload.members)
     payload = event.payload
     return (payload.record,) if isinstance(payload, Changed) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (generic)
+
+
+def list_changed_kinds(event: Event) -> Sequence[type[Record]]:
+    """Return the kinds of the records that an event changes."""
+    if isinstance(event, MessagePosted):
+        return (Message,)
+    if isinstance(event, ConversationCreated):
+        return (Conversation, Member)
+    record = getattr(event.payload, "record", None)
+    return (type(record),) if isinstance(record, Record) else ()
 
 
 def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:

@@ -209,3 +209,11 @@ def _read_queries() -> dict[str, str]:
 
 
 QUERIES: dict[str, str] = _read_queries()
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
+
+
+@functools.cache
+def list_read_kinds(query: str) -> frozenset[type[Record]] | None:
+    """Return the kinds of record that a named query reads; None if it reads anything beside records."""
+    names = _READ.findall(QUERIES[query])
+    return frozenset(TABLES[name].record for name in names) if TABLES.keys() >= set(names) else None
