@@ -3,6 +3,7 @@
 SCOUT_HYPOTHESIS names how hard properties are tried; see `tests/seeds.py` for the seed.
 """
 
+import gc
 import os
 import signal
 import threading
@@ -88,10 +89,22 @@ def event_loop_guard() -> Generator[None]:
 # -- which tests run, and how a run ends -----------------------------------------------------------
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The tests stay to the end of the run: the garbage collector looks neither at them nor through them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Soak tests run only in a soak. The longest tests begin first; the others stay in their order."""
     wanted = [item for item in items if bool(item.get_closest_marker("soak")) == is_soak()]
-    config.hook.pytest_deselected(items=[item for item in items if item not in {*wanted}])
+    kept = {*wanted}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = sorted(wanted, key=lambda item: item.get_closest_marker("first") is None)
 
 

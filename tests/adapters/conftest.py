@@ -14,13 +14,11 @@ from tests.adapters.turns import LOOPS, begin, list_left_over
 def _nothing_is_left(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] (pytest calls it)
     begin(tmp_path)
     yield
-    until = time.monotonic() + 5
-    while (
-        list_left_over(tmp_path) and time.monotonic() < until
-    ):  # what has just ended is reaped with the next look
-        reap()
+    until = time.monotonic() + 30
+    while (left := list_left_over(tmp_path)) and time.monotonic() < until:
+        reap()  # what has just ended is reaped with the next look
         time.sleep(0.01)
-    assert list_left_over(tmp_path) == []
+    assert left == []
 
 
 @pytest.fixture(params=list(LOOPS))

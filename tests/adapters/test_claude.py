@@ -264,7 +264,7 @@ def test_a_program_that_is_killed_says_so_at_once(stage: ProgramStage[Claude], l
         began = time.monotonic()
         os.kill(json.loads(entry.read_bytes())["pid"], signal.SIGKILL)
         lost = failure(list(await rest))
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 25
         assert (lost.layer, lost.reason) == (Layer.PROCESS, "its program ended: exit 137")
         assert lost.log == str(stage.sessions / "ses_1" / "1" / "stderr")
         assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.UNKNOWN

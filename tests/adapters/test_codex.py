@@ -269,7 +269,7 @@ def test_a_program_that_is_killed_is_explained_and_followed_by_another(
         assert last.log == str(stage.sessions / "ses_1" / "1" / "stderr")
         assert await codex.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         assert (await collect(codex, one))[-1] == last
-        await until(lambda: not list_left_over(tmp_path), 5)
+        await until(lambda: not list_left_over(tmp_path), 30)
 
         after = stage.turn("Go on. <<say back>>", native_ids=ids)
         assert (await collect(codex, after))[-1] == Completed(text="back")

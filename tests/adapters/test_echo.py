@@ -63,10 +63,10 @@ def test_it_is_cheap_and_forgets_the_oldest_turns_but_none_that_hangs() -> None:
         stream = echo.deliver(hanging.spec, hanging.prompt)
         assert await anext(stream) == Accepted()
         await collect(echo, oldest)
-        began = time.monotonic()
+        began = time.process_time()
         for _ in range(5000):
             await collect(echo, turn("x"))
-        assert time.monotonic() - began < 5  # 1000 a second; really far more
+        assert time.process_time() - began < 5  # 1000 a second; really far more
         assert await echo.inspect(oldest.spec.session_id, oldest.prompt.delivery_id) is InspectResult.UNKNOWN
         assert await echo.interrupt(hanging.spec.session_id, hanging.prompt.delivery_id)
         assert isinstance(await anext(stream), Failed)

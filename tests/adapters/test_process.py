@@ -110,12 +110,12 @@ def test_a_program_that_ends_well_when_asked_was_still_interrupted(tmp_path: Pat
     one = turn("", "sh", "-c", f"trap 'echo bye; exit 0' TERM; touch {ready}; while :; do sleep 0.01; done")
 
     async def main() -> None:
-        harness = Command(tmp_path / "sessions")
+        harness = Command(tmp_path / "sessions", RunLimits(grace=60))
         _, rest = await first(harness, one)
         await until(ready.exists)
         began = time.monotonic()
         assert await harness.interrupt(one.spec.session_id, one.prompt.delivery_id)
-        assert time.monotonic() - began < 1.5  # it went when it was asked
+        assert time.monotonic() - began < 30  # it went when it was asked
         last = (await rest)[-1]
         assert isinstance(last, Failed)
         assert last.reason == "interrupted"

@@ -62,7 +62,7 @@ async def first(harness: Harness, one: Turn) -> tuple[HarnessEvent, Awaitable[li
     return event, asyncio.create_task(rest())
 
 
-async def until(condition: Callable[[], object], seconds: float = 10) -> None:
+async def until(condition: Callable[[], object], seconds: float = 30) -> None:
     """Wait for something that the world does by itself."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 (a file gives no event)

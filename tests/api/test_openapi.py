@@ -93,6 +93,7 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.rows("R7-8")
 @pytest.mark.slow
+@pytest.mark.first
 @pytest.mark.timeout(320)
 def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
     done, log = _run_schemathesis(tmp_path / "first")

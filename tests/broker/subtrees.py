@@ -100,7 +100,7 @@ async def _add_agents(world: World, user: str, draw: random.Random) -> None:
         paths = [AgentPath.root(user, "agent", name) for name in names]
         paths.append(paths[0].sub(0))
         for path in paths:
-            registration.enter_at(tx, path, AgentConfig(description=mark(user)))
+            registration.register_agent_at(tx, path, AgentConfig(description=mark(user)))
         return [str(one) for one in (AgentPath.root(user, PERSON), *paths)]
 
     world.agents[user] = await world.rig.broker.as_system(enter)

@@ -311,9 +311,9 @@ def test_a_message_of_a_background_agent_reaches_the_chat_that_is_in_front(tmp_p
             message = tx.get(Message, sent.message_id)
             front = tx.ledger.one(Agent, "agent_at_path", path="/ada/telegram")
             for rule in ("named", "foreground"):
-                routing_posts.deliver(tx, message, front.id, rule=rule)
+                routing_posts.create_delivery(tx, message, front.id, rule=rule)
             person = tx.ledger.one(Agent, "agent_at_path", path="/ada/direct")
-            routing_posts.deliver(tx, message, person.id, rule="foreground")
+            routing_posts.create_delivery(tx, message, person.id, rule="foreground")
 
         await rig.broker.as_system(pass_on)
         shown = await chat.shows("the nightly run is done")

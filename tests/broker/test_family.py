@@ -198,7 +198,7 @@ async def test_a_session_that_dies_with_work_open_is_told_once(rig: Rig) -> None
             await child.call(StartWork(work_item_id=item.id))
         session = await rig.operator(StartSession(agent=CHILD, cwd=str(rig.home)))
         await rig.broker.as_system(
-            lambda tx, one=session.id: session_end.end(
+            lambda tx, one=session.id: session_end.record_session_end(
                 tx, tx.need(Session, "session", one), "its program is gone"
             )
         )

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from scout.base.time import Time
+from scout.broker.people import schedule_runner
 from scout.model.attention import AttentionKind
 from scout.model.flight import FlightState
 from scout.model.people.schedule import Missed, Overlap, ScheduleState
@@ -77,6 +78,7 @@ def list_expected(zone: ZoneInfo, days: int) -> list[Time]:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 @pytest.mark.timeout(600)
 def test_two_years_in_four_time_zones(tmp_path: Path) -> None:
     """Now and then the daemon is away for hours, or the clock is wrong for a while."""
@@ -120,6 +122,20 @@ def test_two_years_in_four_time_zones(tmp_path: Path) -> None:
         assert len(slots) == len(set(slots)), name
         assert set(slots) ^ set(expected[name]) == set(), name
     assert verify(tmp_path / "scout.db").clean
+
+
+def test_housekeeping_notices_that_the_machine_slept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_runner, "_LOOK", 3600.0)  # the runner's own look comes much later
+
+    async def scene(rig: Rig) -> None:
+        await rig.register("arc", harness="echo")
+        made = await add_schedule(rig)
+        assert isinstance(rig.clock, StillClock)
+        rig.clock.at = NINE.plus(1)
+        await wait_until(lambda: list_runs(rig, made.id))
+        await wait_for_run(rig, made.id)
+
+    play(scene, tmp_path)
 
 
 # -- missed runs -----------------------------------------------------------------------------------------

@@ -210,4 +210,4 @@ def _decided_long_ago(tx: Transaction, message_id: str) -> None:
     assert event.metadata.wake is not None
     message = tx.need(Message, "message", message_id)
     decision = replace(event.metadata.wake, rule="owner")
-    posts.deliver(tx, message, message.sender, decision=decision)
+    posts.create_delivery(tx, message, message.sender, decision=decision)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Shell, a_shell, start_daemon
+from tests.daemon.daemons import eventually
 
 
 class Hosted(Shell):
@@ -35,6 +36,20 @@ class Hosted(Shell):
         """What the host reads, decoded; None when the hook is silent."""
         printed = self.hook(event, name, **facts).stdout
         return json.loads(printed) if printed else None
+
+    def ask(self, text: str) -> Any:
+        """Ask the agent of this session, and wait until the ask is in its mail.
+
+        The daemon first tries to hand it to the idle session itself, which no program here takes.
+        """
+        receipt = self.data("ask", "@talkie", text, "--no-wait")
+        eventually(lambda: self._is_in_mail(receipt["flightId"]))
+        return receipt
+
+    def _is_in_mail(self, flight_id: str) -> bool:
+        found = self.data("delivery", "list", "--target", "@talkie")["items"]
+        (delivery,) = [one for one in found if one["flightId"] == flight_id]
+        return (delivery["state"], delivery["attempts"]) == ("pending", 1)
 
     def kept(self, session: str = "n-1") -> dict[str, Any]:
         return json.loads((self.home / "hosts" / f"claude-{session}.json").read_text())

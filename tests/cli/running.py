@@ -53,7 +53,7 @@ class Shell:
         return marker.parent
 
     def type(
-        self, *words: str, cwd: Path | None = None, stdin: str = "", within: float = 30, **environ: str
+        self, *words: str, cwd: Path | None = None, stdin: str = "", within: float = 60, **environ: str
     ) -> subprocess.CompletedProcess[str]:
         """The real program."""
         return subprocess.run(
@@ -124,10 +124,10 @@ def a_shell() -> Generator[Shell]:
     try:
         yield shell
     finally:
-        stop(str(shell.home))
+        stop(str(shell.home), timeout=60)
         shutil.rmtree(folder)
 
 
 def start_daemon(shell: Shell) -> Running:
     """Its daemon, on any free port."""
-    return start(str(shell.home), environ=shell.environ)[0]
+    return start(str(shell.home), environ=shell.environ, timeout=60)[0]

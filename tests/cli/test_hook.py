@@ -101,7 +101,7 @@ def test_a_session_from_start_to_end(hosted: Hosted) -> None:
 
 def test_mail_keeps_the_session_going_and_is_taken_by_that(hosted: Hosted) -> None:
     hosted.hook("session_start")
-    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    receipt = hosted.ask("Review this.")
     assert hosted.told("prompt_submit", "UserPromptSubmit")["hookSpecificOutput"]["additionalContext"] == (
         "Scout: you have 1 unread message; `whoami {}` with `messages_inbox {}` shows them."
     )
@@ -116,7 +116,7 @@ def test_mail_keeps_the_session_going_and_is_taken_by_that(hosted: Hosted) -> No
 
 def test_the_last_text_of_a_turn_that_an_ask_began_is_its_answer(hosted: Hosted) -> None:
     hosted.hook("session_start")
-    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    receipt = hosted.ask("Review this.")
     assert hosted.told("stop", "Stop")["decision"] == "block"
     shown = hosted.told("stop", "Stop", stop_hook_active=True, last_assistant_message="Looks good.")
     assert shown == {"systemMessage": "Scout: sent this answer to you."}
@@ -129,7 +129,7 @@ def test_a_host_that_does_not_say_the_last_text_has_it_in_its_transcript(hosted:
     said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Looks good."}]}}
     transcript.write_text(f"{json.dumps(said)}\nhalf a line")
     hosted.hook("session_start")
-    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    receipt = hosted.ask("Review this.")
     hosted.hook("stop")
     hosted.hook("stop", transcript_path=str(transcript))
     assert hosted.data("flight", "get", receipt["flightId"])["output"] == "Looks good."
@@ -137,7 +137,7 @@ def test_a_host_that_does_not_say_the_last_text_has_it_in_its_transcript(hosted:
 
 def test_what_a_person_typed_into_is_handed_to_nobody_and_then_waits_for_them(hosted: Hosted) -> None:
     hosted.hook("session_start")
-    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    receipt = hosted.ask("Review this.")
     hosted.hook("stop")
     hosted.hook("prompt_submit", prompt="Wait, first do something else.")
     reminded = hosted.told("stop", "Stop", last_assistant_message="A secret of mine.")
@@ -160,7 +160,7 @@ def test_plain_mail_comes_between_two_tools_and_an_ask_at_the_end_of_the_turn(ho
     hosted.hook("session_start")
     assert hosted.told("tool_use", "PostToolUse") is None
     hosted.say("send", "@talkie", "Look at line 7.")
-    hosted.say("ask", "@talkie", "Review this.", "--no-wait")
+    hosted.ask("Review this.")
     told = hosted.told("tool_use", "PostToolUse")["hookSpecificOutput"]
     assert told["hookEventName"] == "PostToolUse"
     assert "> Look at line 7." in told["additionalContext"]

@@ -324,7 +324,7 @@ def test_who_only_listens_is_not_waited_for(hosted: Hosted) -> None:
         assert pipe.lines.get(timeout=30)["method"] == "notifications/subscriptions/acknowledged"
         began = time.monotonic()
         assert pipe.close() == 0
-        assert time.monotonic() - began < 5  # an answer under way is given ten
+        assert time.monotonic() - began < 9  # an answer under way is given ten
 
 
 def test_a_task_is_followed_through_it(hosted: Hosted) -> None:

@@ -20,7 +20,7 @@ def test_a_request_and_its_answer(short: Path) -> None:
         short, b"HTTP/1.1 201 Created\r\nScout-Version: 9\r\nContent-Length: 2\r\n\r\n{}more"
     ) as got:
         answer = exchange(
-            DaemonAddress(socket=str(short)), "POST", "/v1/x", {"Scout-As": "a"}, b'{"a":1}', timeout=5
+            DaemonAddress(socket=str(short)), "POST", "/v1/x", {"Scout-As": "a"}, b'{"a":1}', timeout=30
         )
     assert (answer.status, answer.headers["scout-version"], answer.body) == (201, "9", b"{}")
     assert got[0].startswith(
@@ -42,7 +42,7 @@ def test_a_request_and_its_answer(short: Path) -> None:
 )
 def test_every_way_to_end_a_body(short: Path, sent: bytes, body: bytes) -> None:
     with listening(short, sent):
-        assert exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5).body == body
+        assert exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=30).body == body
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_every_way_to_end_a_body(short: Path, sent: bytes, body: bytes) -> None:
 )
 def test_half_an_answer_is_none(short: Path, sent: bytes) -> None:
     with listening(short, sent), pytest.raises(Lost):
-        exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5)
+        exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=30)
 
 
 def test_a_stream_gives_its_events_as_they_come(short: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_refused_stream_has_its_whole_answer(short: Path) -> None:
 
 def test_nobody_listens(short: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5)
+        exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=30)
 
 
 def test_everything_that_could_mean_something_is_encoded() -> None:

@@ -28,6 +28,7 @@ __all__ = [
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 _WAIT = 20.0
+_STEP = 0.01
 
 
 class Application(Protocol):
@@ -76,6 +77,21 @@ def parse_form(body: bytes) -> dict[str, str]:
     return {name: values[0] for name, values in found.items()}
 
 
+class _Server(uvicorn.Server):
+    """Ends at once: uvicorn's own looks ten times a second whether it should, and then sleeps."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:  # noqa: ASYNC110 (another thread sets it)
+            await asyncio.sleep(_STEP)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in [*self.server_state.connections]:
+            connection.shutdown()
+        await asyncio.sleep(_STEP)
+
+
 class Loopback:
     """Serves a fake on one port of loopback. It can be stopped and started again there."""
 
@@ -99,7 +115,7 @@ class Loopback:
             ws="websockets-sansio",
             loop="asyncio",
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._thread = threading.Thread(target=self._run, args=(self._server, self._listener))
         self._thread.start()
         until = time.monotonic() + _WAIT

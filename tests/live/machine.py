@@ -70,7 +70,7 @@ class Machine(Shell):
 
     def up(self) -> Daemon:
         """Its daemon, started if none runs; what is only looked at is asked of it without a command."""
-        daemon = Daemon(self.home, start.start(str(self.home), environ=self.environ, timeout=30)[0])
+        daemon = Daemon(self.home, start.start(str(self.home), environ=self.environ, timeout=60)[0])
         object.__setattr__(self, "daemon", daemon)
         return daemon
 

@@ -181,6 +181,7 @@ def _check(home: Path, clients: list[Client], ran: Path) -> None:
 
 
 @pytest.mark.rows("R3.4-15", "R3.4-16", "R6-1", "R6-2")
+@pytest.mark.first
 def test_fifteen_kills_lose_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

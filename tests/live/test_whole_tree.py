@@ -6,6 +6,7 @@ told of each, answers, merges and finishes, and in between the database is delet
 
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Generator
@@ -30,7 +31,7 @@ def machine() -> Generator[Machine]:
     # Root may run commands unasked only in a sandbox. The lead calls `scout` in the shell of its session.
     with a_machine("claude", "codex", IS_SANDBOX="1") as made:
         scout = made.folder / "bin" / "scout"
-        scout.write_text(f'#!/bin/sh\nexec {sys.executable} -m scout "$@"\n')
+        scout.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m scout "$@"\n')
         scout.chmod(0o755)
         yield made
 

@@ -28,7 +28,7 @@ SUITE = Program(
     "@modelcontextprotocol/conformance", "0.2.0-alpha.12", "@modelcontextprotocol/conformance/dist/index.js"
 )
 _ASKER = "asker"
-_LONGEST = 100
+_LONGEST = 300
 
 
 class Check(NamedTuple):

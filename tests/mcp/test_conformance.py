@@ -24,6 +24,7 @@ _SHAPES = {"mcp_types", "mcp.shared.exceptions", "mcp.shared.subscriptions"}
 
 @pytest.mark.rows("R4.3-9")
 @pytest.mark.slow
+@pytest.mark.first
 @pytest.mark.timeout(600)  # the first to come here installs the suite; once it is there, half a minute
 @pytest.mark.parametrize("revision", _BASELINE)
 def test_the_conformance_suite_finds_what_the_baseline_says(tmp_path: Path, revision: str) -> None:

@@ -39,14 +39,14 @@ def end(scout: Daemon, token: dict[str, Any], how: str) -> None:
     eventually(lambda: scout.call("GET", "/v1/whoami", token=token["secret"]).status == 401, 20)
 
 
-@pytest.mark.parametrize("typed", ["revoke only", "revoke last", "rotate last"])
-def test_a_person_does_not_lock_themselves_out(typed: str) -> None:
+def test_a_person_does_not_lock_themselves_out() -> None:
     with a_shell() as shell:
         start_daemon(shell)
         file = shell.home / "token"
-        refused = shell.type("token", *typed.split())
-        assert f"this is the token in {file}" in refused.stderr
-        shell.say("who")
+        for typed in ("revoke only", "revoke last", "rotate last"):
+            refused = shell.type("token", *typed.split())
+            assert f"this is the token in {file}" in refused.stderr, typed
+            shell.say("who")
 
         # It is replaced by removing the file, as the refusal says.
         before = file.read_text()

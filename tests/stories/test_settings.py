@@ -19,6 +19,14 @@ def shell() -> Generator[Shell]:
         yield shell
 
 
+@pytest.fixture(scope="module")
+def shared() -> Generator[Shell]:
+    """One daemon for the tests that only meet refusals."""
+    with a_shell() as shell:
+        start_daemon(shell)
+        yield shell
+
+
 def ask(shell: Shell, name: str, *words: str) -> str:
     done = shell.type("ask", f"@{name}", "hello", *words)
     return done.stdout + done.stderr
@@ -92,15 +100,17 @@ def test_a_limit_and_the_default_harness_are_in_force_at_once(shell: Shell) -> N
     ],
 )
 def test_a_setting_that_names_what_does_not_exist_is_refused(
-    shell: Shell, key: str, value: str, problem: str, offered: str
+    shared: Shell, key: str, value: str, problem: str, offered: str
 ) -> None:
-    before = (shell.home / "config.toml").read_text()
-    refused = shell.type("config", "set", key, value)
+    file = shared.home / "config.toml"
+    before = file.read_text()
+    refused = shared.type("config", "set", key, value)
     assert refused.returncode == 2
     assert problem in refused.stderr
     assert tries(refused.stderr)[0] == offered
-    assert (shell.home / "config.toml").read_text() == before
-    shell.say(*shlex.split(offered)[1:])
+    assert file.read_text() == before
+    shared.say(*shlex.split(offered)[1:])
+    file.write_text(before)
 
 
 def test_a_harness_that_does_not_exist_is_named_wherever_it_was_set(shell: Shell) -> None:
@@ -155,9 +165,9 @@ def test_a_misspelt_word_is_corrected_in_the_callers_command(shell: Shell, typed
     ],
 )
 def test_every_line_that_is_offered_for_a_misspelt_word_is_another_command(
-    shell: Shell, typed: str, offered: list[str]
+    shared: Shell, typed: str, offered: list[str]
 ) -> None:
-    refused = shell.type(*shlex.split(typed))
+    refused = shared.type(*shlex.split(typed))
     assert list(dict.fromkeys(tries(refused.stderr))) == offered, refused.stderr
 
 

@@ -189,7 +189,7 @@ def test_a_picture_takes_no_longer_than_it_may(
     kept = GitSnapshots(tmp_path / "sessions", seconds=0.1)
     began = time.monotonic()
     kept.before(SES, FLT, str(work))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
     assert "too large for a snapshot" in kept.change(SES, FLT, patch=True).problem
 
 

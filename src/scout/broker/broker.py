@@ -56,6 +56,7 @@ from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentEvent, EndpointEvent, ReachEvent, SessionEvent
 from scout.model.events.talk import AttentionCreated, MemberEvent
 from scout.model.problems.session import DirectoryNotAllowed
+from scout.model.session import SessionOrigin
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
@@ -91,6 +92,16 @@ async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
     """Answer a harness check in a broker that runs without a daemon."""
     reason = "it needs a running daemon"
     yield CheckLine(line="the check", verdict=Verdict.NOT_TRIED, because=reason)
+
+
+def _apply_effects(tx: Transaction) -> None:
+    """Add what follows from the events of a transaction for parents, people and chats, if there are any."""
+    if tx.has_any("children"):
+        family.notify_parents(tx)
+    if tx.mail_to_people:
+        foreground.pass_on_messages(tx)
+    if tx.has_any("chats"):
+        queue_chat_posts(tx)
 
 
 class Broker:
@@ -201,6 +212,7 @@ class Broker:
         """Look for what is due."""
         self.dispatcher.check()
         self.connectors.check()
+        self.schedules.check()
 
     async def probe(self, *, again: bool = False) -> None:
         """Check which harnesses can run here; `again`: only those that could not at the last check."""
@@ -304,9 +316,8 @@ class Broker:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
                 wake_agent(tx, tx.actor.agent_id, "it was active")
-            family.notify_parents(tx)
-            foreground.pass_on_messages(tx)
-            queue_chat_posts(tx)
+            if tx.events:
+                _apply_effects(tx)
         except BaseException:
             if tx.events:
                 self.cache.forget()
@@ -331,6 +342,10 @@ class Broker:
         self.waiters.tell(*{event.target.id for event in tx.events})
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)
+
+    def renew_listeners(self) -> None:
+        """Ask again which events are listened to, after a connector was set up or removed."""
+        self._listeners = self._subscribe()
 
     def call_listeners(self, events: Iterable[Event]) -> None:
         """Call the listeners of each event. An event may come twice, so listeners read the store first."""
@@ -376,7 +391,9 @@ class Broker:
         self.identities.clear()
 
     def _on_session(self, event: SessionEvent) -> None:
-        self.host_processes.on_session(event.payload.record)
+        session = event.payload.record
+        if event.payload.move != "observe" or session.origin is SessionOrigin.ENROLLED:
+            self.host_processes.on_session(session)  # the process of a turn is none that a person started
 
     def _end_credential(self, event: TokenRevoked | TokenExpired) -> None:
         self._admissions.forget(event.payload.record.id)

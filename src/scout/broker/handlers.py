@@ -121,7 +121,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     agent_requests.MoveProject: Handler(agents.move_project, WRITE),
     # -- sessions
     session_requests.ListSessions: Handler(records.list_sessions, READ),
-    session_requests.CloseSession: Handler(terminals.close, WRITE),
+    session_requests.CloseSession: Handler(terminals.close_session, WRITE),
     session_requests.GetSession: Handler(control.show_session, ASYNC),
     session_requests.StartSession: Handler(control.start_session, ASYNC),
     session_requests.ForkSession: Handler(control.fork_session, ASYNC),

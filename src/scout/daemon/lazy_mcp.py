@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from scout.mcp.app import McpSurface
 
 _SLICE = 0.0001  # seconds for which the import may block other threads
-_PAUSE = 2.0  # seconds after the start in which nothing is imported
+_PAUSE = 10.0  # seconds after the start in which only a request for MCP imports it
 
 
 class LazyMcp:
-    """Loads the MCP surface at the first request for it, or shortly after the daemon has started."""
+    """Loads the MCP surface at the first request for it, or some seconds after the daemon has started."""
 
     paths = PATHS
 

@@ -14,6 +14,7 @@ from scout.broker.local import LocalScout
 from scout.protocol.sessions import ListSessions, StopSession
 
 _GRACE = 5
+_STEP = 0.005
 _KEEP_ALIVE = 75
 _INPUT = 0  # the file descriptor of standard input
 
@@ -35,7 +36,6 @@ class Server(uvicorn.Server):
                 server_header=False,
                 date_header=False,
                 timeout_keep_alive=_KEEP_ALIVE,
-                timeout_graceful_shutdown=_GRACE,
             )
         )
         self._application = application
@@ -59,8 +59,24 @@ class Server(uvicorn.Server):
         await self._stopped.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let requests finish, for a few seconds at most. uvicorn would sleep even if there are none."""
         self._application.stop()
-        await super().shutdown(sockets)
+        for listening in (*self.servers, *(sockets or ())):
+            listening.close()
+        for connection in [*self.server_state.connections]:
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(_GRACE):
+                await self._wait_idle()
+        except TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+
+    async def _wait_idle(self) -> None:
+        while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110 (uvicorn has no event for it)
+            await asyncio.sleep(_STEP)
+        for server in self.servers:
+            await server.wait_closed()
 
 
 class Tether:

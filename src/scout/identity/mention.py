@@ -35,8 +35,6 @@ class Mentions(Record):
 def find_mentions(body: object) -> Mentions:
     """Return the mentions of a body. Malformed soft mentions are ignored; a malformed leading one is kept."""
     text = require_text(body)
-    if "@" not in text:
-        return Mentions(leading=None, soft=())
     code = CodeSpans(text)
     first = len(text) - len(text.lstrip())
     leading: Mention | None = None

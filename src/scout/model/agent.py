@@ -122,7 +122,7 @@ class Agent(Mutable):
     @property
     def is_person(self) -> bool:
         """Whether this is a user in person, and not a program. An agent behind a chat is a program."""
-        return self.path.is_person
+        return self.kind is Kind.CONNECTOR and self.path.is_person
 
 
 # The fields an owner may change; the rest is identity or bookkeeping.

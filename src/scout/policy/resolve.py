@@ -212,7 +212,7 @@ class Targeting(Record):
 
 def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAddress) -> Targeting:
     """Return the target of a body. `elsewhere`: a channel, conversation or broadcast replaces `to`."""
-    mentions = find_mentions(body)
+    mentions = _read_mentions(body)
     soft = _list_soft(mentions)
     if to is not None:
         found, (leading, noted) = resolve(to), _try_mention(mentions.leading, resolve)
@@ -236,7 +236,11 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
 
 def list_soft_mentions(body: str) -> tuple[str, ...]:
     """Return the agents that a body mentions after its beginning."""
-    return _list_soft(find_mentions(body))
+    return _list_soft(_read_mentions(body))
+
+
+def _read_mentions(body: str) -> Mentions:
+    return find_mentions(body) if "@" in body else Mentions()
 
 
 def _list_soft(mentions: Mentions) -> tuple[str, ...]:

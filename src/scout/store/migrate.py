@@ -1,4 +1,4 @@
-"""Migrations: numbered SQL files, each run once, forward only, in one transaction with its number."""
+"""Migrations: numbered SQL files, each run once, forward only. Those that are due run in one transaction."""
 
 import itertools
 import sqlite3
@@ -31,12 +31,13 @@ def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:
     version = read_version(connection)
     if version > CURRENT:
         raise Refused(_build_refusal(connection, version))
-    due = sorted(number for number in load_scripts() if number > version)
+    scripts = load_scripts()
+    due = sorted(number for number in scripts if number > version)
     if due and version:
         _keep_copy(connection, due[0])
-    for number in due:
-        script = load_scripts()[number]
-        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+    if due:
+        steps = "\n".join(scripts[number] for number in due)
+        connection.executescript(f"BEGIN IMMEDIATE;\n{steps}\nPRAGMA user_version = {due[-1]};\nCOMMIT;")
     return tuple(due)
 
 

@@ -18,9 +18,9 @@ from scout.broker.delivery.live_delivery import LiveSessions, compute_next_attem
 from scout.broker.delivery.pause import NOW
 from scout.broker.delivery.runner import TurnRunner, build_failure
 from scout.broker.delivery.session_records import PreparedTurn
-from scout.broker.delivery.turn_slots import TurnSlots, build_queued_turn, open_asks
+from scout.broker.delivery.turn_slots import TurnSlots, build_queued_turn, list_open_asks
 from scout.broker.effects import held_flights
-from scout.broker.routing.attention_items import has_item
+from scout.broker.routing.attention_items import has_held_item
 from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
@@ -236,9 +236,9 @@ class Dispatcher:
     async def _release_held(self, agent_id: str) -> None:
         """Release what was held for an agent that can be reached now, or in another way."""
         if await self._read(
-            lambda ledger: held_flights.find_held_flights(ledger, agent_id) or has_item(ledger, agent_id)
+            lambda ledger: held_flights.find_held_flights(ledger, agent_id) or has_held_item(ledger, agent_id)
         ):
-            await self._write(lambda tx: held_flights.release_all(tx, agent_id))
+            await self._write(lambda tx: held_flights.release_held_flights(tx, agent_id))
         self._enqueue_live(agent_id)
 
     # -- one turn --------------------------------------------------------------------------------
@@ -252,13 +252,13 @@ class Dispatcher:
             queued = await self._read(lambda ledger: build_queued_turn(ledger, ident, since))
             if not await self.slots.wait(queued):
                 return
-        await self._run_in_slot(ident, preparation.prepare)
+        await self._run_in_slot(ident, preparation.prepare_turn)
 
     async def _resume_turn(self, ident: str) -> None:
         """Follow a turn whose program runs already; it gets a slot even if none is free."""
         self.slots.take(ident)
-        awaits = await self._read(lambda ledger: open_asks(ledger, ident))
-        await self._run_in_slot(ident, preparation.resume, awaits)
+        awaits = await self._read(lambda ledger: list_open_asks(ledger, ident))
+        await self._run_in_slot(ident, preparation.resume_turn, awaits)
 
     async def _run_in_slot(self, ident: str, prepare: _Prepare, awaits: Sequence[str] = ()) -> None:
         try:

@@ -25,7 +25,7 @@ _KINDS = {Asked.PERMISSION: AttentionKind.PERMISSION, Asked.QUESTION: AttentionK
 def ask_person(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman) -> Attention:
     """Open an item in the person's inbox; a request repeated after a restart gets the same item.
 
-    The flight waits for it. If it expires, the program gets a no.
+    The flight waits for the item. If it expires, the program gets a denial.
     """
     flight = tx.get(Flight, prepared.flight_id)
     item = _find_item(tx, prepared, need.request)
@@ -103,7 +103,7 @@ def is_decided(item: Attention) -> bool:
 
 
 def build_answer(item: Attention) -> HumanAnswer:
-    """Return the decision as the port has it; anything but a yes is a no."""
+    """Return the decision in the form of the port; everything except an approval is a denial."""
     if item.state is AttentionState.ANSWERED:
         return HumanAnswer(allow=True, text=item.answer or "")
     return HumanAnswer(allow=item.state is AttentionState.RESOLVED, text=item.reason)

@@ -1,7 +1,7 @@
-"""Waking a session that a person has open, through its own input and never by a second writer.
+"""Waking a session that a person has open, through its input and never by a second writer.
 
 A handed-over delivery is leased to the session. Only the session's own report that its model reads it
-(see `operations/hooks`) is the receipt. Without one the lease expires and there are a few more attempts.
+(see `operations/hooks`) is the receipt. Without it the lease expires, and a few more attempts follow.
 """
 
 import logging

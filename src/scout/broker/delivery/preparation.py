@@ -30,7 +30,7 @@ _INBOX = 50
 _LETTERS = 20
 
 
-def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
+def prepare_turn(tx: Transaction, ident: str) -> PreparedTurn | None:
     """Begin an attempt. It is counted and committed before the program gets the prompt."""
     delivery = tx.get(Delivery, ident)
     if delivery is None or not is_due(delivery, tx.now):
@@ -50,7 +50,9 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
         turn_record.retry_or_give_up(tx, leased, found)
         return None
     endpoint, fresh = found
-    if not fresh and terminals.hold(tx, delivery, endpoint):
+    session = tx.get(Session, endpoint.session_id)
+    if not fresh and session is not None and session.terminal is not None:
+        terminals.hold_turn(tx, delivery, session)
         return None
     leased = replace(leased, endpoint_id=endpoint.id, session_id=endpoint.session_id)
     # Everything is read before the first change is recorded: a query would write the changes up to then.
@@ -60,7 +62,7 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
         endpoint = routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
     token = _issue_token(tx, agent, leased, endpoint)
     more = lease_batch(tx, leased, message, turn_record.HOLDER) if leased.flight_id is None else []
-    mail = [_lease_with(tx, one, letter, leased, turn_record.HOLDER) for one, letter in letters]
+    mail = [_lease_along(tx, one, letter, leased, turn_record.HOLDER) for one, letter in letters]
     told = prompts.build_prompt(
         tx,
         agent,
@@ -115,7 +117,7 @@ def _find_carrier(
         problem = route.reach.find_obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
     usable = None if isolated_for else _get_usable_endpoint(route)
-    if route.endpoint is not None and not isolated_for and _is_let_go(tx, route):
+    if route.endpoint is not None and not isolated_for and _is_resumable(tx, route):
         return session_records.resume_session_record(tx, route.endpoint), True
     if usable is None and wish.session_id is not None and forked is None:
         return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} no longer exists")
@@ -135,7 +137,7 @@ def _find_carrier(
 
 
 def _choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice | None:
-    """Return the choice that the ask's demands lead to; an inbox cannot carry a turn."""
+    """Choose the endpoint that the ask demands; an inbox cannot run a turn."""
     choice = routes.choose_endpoint(tx, agent, wish)
     pulls = choice.endpoint is not None and choice.endpoint.transport is Transport.PULL
     if pulls or _is_outdated(choice, routes.find_set_harness(tx, agent), wish):
@@ -144,7 +146,7 @@ def _choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice | No
 
 
 def _is_outdated(choice: Choice, harness: str | None, wish: Demand) -> bool:
-    """Whether the choice only has a session in another harness than the one that is set now."""
+    """Whether the choice names only a session of a harness that is no longer the one set."""
     if harness in (None, choice.harness) or wish.harness or wish.session_id:
         return False
     return choice.endpoint is None or choice.endpoint.state in BROKEN
@@ -158,10 +160,10 @@ def _get_usable_endpoint(route: routes.AgentRoute) -> Endpoint | None:
     return endpoint if endpoint.state in ACTIVE else None
 
 
-def _is_let_go(tx: Transaction, route: routes.AgentRoute) -> bool:
+def _is_resumable(tx: Transaction, route: routes.AgentRoute) -> bool:
     """Whether the session behind an endpoint ended only because its agent slept, and can be resumed."""
     endpoint = route.endpoint
-    if endpoint is None or not routes.is_let_go(endpoint) or endpoint.harness != route.harness:
+    if endpoint is None or not routes.is_released_endpoint(endpoint) or endpoint.harness != route.harness:
         return False
     session = tx.get(Session, endpoint.session_id)
     if session is None or session.state is not SessionState.ENDED:
@@ -206,7 +208,7 @@ def _build_turn(
     )
 
 
-def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
+def resume_turn(tx: Transaction, ident: str) -> PreparedTurn | None:
     """Follow a turn again after a restart. It is the same delivery, so nothing starts twice."""
     delivery = tx.get(Delivery, ident)
     endpoint = tx.get(Endpoint, delivery.endpoint_id) if delivery else None
@@ -225,9 +227,9 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
 
 
 def find_mail(tx: Transaction, first: Delivery) -> list[tuple[Delivery, Message]]:
-    """Return the agent's waiting mail that woke no program: it rides with this turn.
+    """Return the agent's waiting mail that started no program: it is delivered with this turn.
 
-    An ask never rides along, even a held one: it gets a separate turn.
+    An ask is never delivered with another turn, even if it is held.
     """
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_INBOX)
     quiet = [one for one in waiting if not (one.wake or one.flight_id) and _is_free(tx, one, first)]
@@ -235,10 +237,10 @@ def find_mail(tx: Transaction, first: Delivery) -> list[tuple[Delivery, Message]
     return [(one, message) for one, message in found if message is not None]
 
 
-def _lease_with(
+def _lease_along(
     tx: Transaction, one: Delivery, message: Message, first: Delivery, by: str
 ) -> tuple[Delivery, Message]:
-    """Lease a delivery for the turn of another."""
+    """Lease a delivery for the turn of another delivery."""
     leased = lease(one, by, tx.now, seconds=tx.rules.periods.lease)
     way = {"endpoint_id": first.endpoint_id, "session_id": first.session_id, "carried_with": first.id}
     flight_state.record_delivery(tx, one, replace(leased, **way), DeliveryMove.LEASE)
@@ -254,7 +256,7 @@ def lease_batch(
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_INBOX)
     found = [(one, tx.get(Message, one.message_id)) for one in waiting if _is_same_batch(tx, one, first)]
     return [
-        _lease_with(tx, one, other, first, by)
+        _lease_along(tx, one, other, first, by)
         for one, other in found
         if other is not None and _is_plain(other, one)
     ]

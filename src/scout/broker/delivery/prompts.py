@@ -71,7 +71,9 @@ def build_prompt(
         facts["SCOUT_CONTRACT"] = rules
     environment = {name: value for name, value in facts.items() if value}
     whole = text if can.plain_body else body
-    prompt = Prompt(delivery_id=turn_record.run_id(delivery), text=text, body=whole, environment=environment)
+    prompt = Prompt(
+        delivery_id=turn_record.build_run_id(delivery), text=text, body=whole, environment=environment
+    )
     line = "" if can.plain_body else begin.line
     return PromptText(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
 
@@ -168,7 +170,7 @@ def _build_session_context(
     tx: Transaction, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
 ) -> PromptContext:
     """Build the part of the context that holds for a whole session."""
-    files = children.find_parent_files(tx, agent)
+    files = children.find_parent_files(tx, agent) if agent.parent_id is not None else None
     return PromptContext(
         address=tx.address(agent.id),
         path=str(agent.path),

@@ -75,7 +75,7 @@ def find_session_of_delivery(ledger: Ledger, ident: str) -> tuple[str | None, st
     endpoint = ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
     if delivery is None or endpoint is None:
         return None, None, ""
-    return endpoint.harness, endpoint.session_id, turn_record.run_id(delivery)
+    return endpoint.harness, endpoint.session_id, turn_record.build_run_id(delivery)
 
 
 def settle_uncertain_delivery(tx: Transaction, ident: str, found: InspectResult) -> bool:

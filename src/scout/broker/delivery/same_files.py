@@ -126,7 +126,7 @@ def _tell(tx: Transaction, to: Flight, about: Flight, files: tuple[str, ...], ro
     if tx.get(Message, ident) is not None:
         return
     conversation = posts.ensure_direct_conversation(tx, tx.services.system_agent, to.target)
-    message = posts.post(
+    message = posts.post_message(
         tx,
         conversation.id,
         tell_same_files(files, tx.address(about.target), about.id, root),
@@ -135,4 +135,6 @@ def _tell(tx: Transaction, to: Flight, about: Flight, files: tuple[str, ...], ro
         message_id=ident,
         metadata=Metadata(target_agents=(to.target,)),
     )
-    posts.deliver(tx, message, to.target, rule="notice", reason="another flight changed the same files")
+    posts.create_delivery(
+        tx, message, to.target, rule="notice", reason="another flight changed the same files"
+    )

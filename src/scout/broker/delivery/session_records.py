@@ -117,7 +117,7 @@ def build_session_spec(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Ses
     session = tx.get(Session, endpoint.session_id) if can.starts_programs else None
     keeps = get_wake_policy(agent, endpoint) is WakePolicy.KEEP_WARM
     runtime = routes.choose_agent_runtime(tx, agent, endpoint.harness or "")
-    files = children.find_parent_files(tx, agent)
+    files = children.find_parent_files(tx, agent) if agent.parent_id is not None else None
     cwd = (session.cwd if session else None) or routes.get_folder(agent)
     spawned = agent.parent_id is not None and agent.birth_branch is not None
     return SessionSpec(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import recovery, session_records
 from scout.broker.effects import flight_state, session_end
-from scout.broker.routing.attention_items import person_for, settle_held, show_held
+from scout.broker.routing.attention_items import close_held_item, find_person_for, open_held_item
 from scout.broker.transaction import admission
 from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.transaction import Transaction, build_subject
@@ -102,7 +102,7 @@ def _end_hosted(tx: Transaction, ident: str, process: _Process) -> None:
     session = tx.need(Session, "session", ident)
     if process in _get_host_processes(session):
         reason = f"its {session.harness} program is gone (pid {process[0]})"
-        session_end.end(tx, session, reason, layer=Layer.PROCESS)
+        session_end.record_session_end(tx, session, reason, layer=Layer.PROCESS)
 
 
 # -- handing over ------------------------------------------------------------------------------------
@@ -147,32 +147,28 @@ def open_terminal(tx: Transaction, request: OpenSession) -> Session:
     return tx.record(SessionUpdated, hand_over(session, terminal, tx.now), move="open")
 
 
-def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
-    """Whether a turn has to wait because a person has its session open; this is no attempt."""
-    session = tx.get(Session, endpoint.session_id)
-    if session is None or session.terminal is None:
-        return False
+def hold_turn(tx: Transaction, delivery: Delivery, session: Session) -> None:
+    """Hold a turn because a person has its session open. This does not count as an attempt."""
     check = tx.now.plus(_CHECK)
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=session.id)
-        owner = person_for(tx, session.agent_id)
+        owner = find_person_for(tx, session.agent_id)
         held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=_REASON)
         flight_state.record_note(tx, replace(held, next_check_at=check))
-        close = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
-        show_held(tx, session.agent_id, "waits until you close its session in your terminal", (close,))
-    _postpone(tx, delivery, _REASON, check)
-    return True
+        remedy = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
+        open_held_item(tx, session.agent_id, "waits until you close its session in your terminal", (remedy,))
+    _postpone_delivery(tx, delivery, _REASON, check)
 
 
-def _postpone(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None:
+def _postpone_delivery(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None:
     tx.record(DeliveryNacked, postpone(delivery, until, reason, tx.now), move="postpone", reason=reason)
 
 
 # -- taking back -------------------------------------------------------------------------------------
 
 
-def close(tx: Transaction, request: CloseSession) -> Session:
+def close_session(tx: Transaction, request: CloseSession) -> Session:
     """Give a session back and release what waited for it. Closing twice changes nothing."""
     session = tx.need(Session, "session", request.session_id)
     tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", session.agent_id)))
@@ -187,15 +183,15 @@ def take_back(tx: Transaction, ident: str) -> Session:
     session = tx.record(SessionUpdated, give_back(session, tx.now), move="close")
     for delivery in recovery.list_pending_deliveries(tx.ledger):
         if delivery.target == session.agent_id and delivery.problem == _REASON:
-            _release(tx, delivery)
-    settle_held(tx, session.agent_id)
+            _release_delivery(tx, delivery)
+    close_held_item(tx, session.agent_id)
     return session
 
 
-def _release(tx: Transaction, delivery: Delivery) -> None:
+def _release_delivery(tx: Transaction, delivery: Delivery) -> None:
     reason = "its session was given back"
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
         flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, **free))
-    _postpone(tx, delivery, reason, tx.now)
+    _postpone_delivery(tx, delivery, reason, tx.now)

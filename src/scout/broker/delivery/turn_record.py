@@ -51,7 +51,7 @@ HOLDER = "dispatcher"
 _LIMITED = 900  # default seconds until a limited provider is tried again
 
 
-def run_id(delivery: Delivery) -> str:
+def build_run_id(delivery: Delivery) -> str:
     """Return the id under which the harness knows a delivery; a declared repeat is a new run."""
     if delivery.carried_with is not None:
         return delivery.carried_with
@@ -132,7 +132,7 @@ def record_usage(tx: Transaction, prepared: PreparedTurn, report: TurnUsage) -> 
 
 
 def record_native_id(tx: Transaction, prepared: PreparedTurn, seen: Identified) -> None:
-    """Record the program's name for its session, and the model that answers; once."""
+    """Record the program's name for its session and the model that answers, if they are new."""
     session = tx.need(Session, "session", prepared.spec.session_id)
     prepared.spec = replace(prepared.spec, native_ids={**prepared.spec.native_ids, **seen.native_ids})
     known = session.native_ids.items() >= seen.native_ids.items()
@@ -222,9 +222,9 @@ def _post_reply(tx: Transaction, prepared: PreparedTurn, done: Completed) -> Non
     asked = tx.get(Message, delivery.message_id)
     question = answers.find_answered_question(tx, asked, delivery.target) if asked else None
     if question is not None:
-        answers.answer(tx, question, done.text, sender=delivery.target)
+        answers.record_answer(tx, question, done.text, sender=delivery.target)
         return
-    message = posts.post(
+    message = posts.post_message(
         tx,
         delivery.conversation_id,
         done.text,
@@ -234,12 +234,12 @@ def _post_reply(tx: Transaction, prepared: PreparedTurn, done: Completed) -> Non
         metadata=Metadata(in_reply_to=delivery.message_id, target_agents=(delivery.sender,)),
     )
     if delivery.sender not in tx.services.own_agents:
-        posts.deliver(tx, message, delivery.sender, rule="reply", reason="the answer")
+        posts.create_delivery(tx, message, delivery.sender, rule="reply", reason="the answer")
 
 
 def _post_note(tx: Transaction, flight: Flight, done: Completed) -> None:
-    """Keep text that came after the end as a note; nothing is woken for it."""
-    said = posts.post(
+    """Post text that came after the end as a note, without waking anything."""
+    said = posts.post_message(
         tx,
         flight.conversation_id,
         done.text,
@@ -338,7 +338,7 @@ def revoke_run_token(tx: Transaction, token: Token) -> None:
 
 
 def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> None:
-    """Open an attention item if a turn failed for want of a login or a program."""
+    """Open an attention item if a turn failed because a login or a program is missing."""
     if problem.missing is not None:
         attention_items.open_item(
             tx,
@@ -354,7 +354,7 @@ def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> N
 
 def clear_trouble(tx: Transaction, harness: str) -> None:
     """Close the attention items about a harness that works again."""
-    if not tx.services.harnesses[harness].capabilities.keeps_process:
+    if not tx.services.harnesses[harness].capabilities.keeps_process or not tx.has_any("items"):
         return
     for missing in Missing:
         for item in tx.ledger.many(Attention, "attention_about", dedupe=_build_trouble_key(harness, missing)):

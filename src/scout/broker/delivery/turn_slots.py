@@ -186,7 +186,7 @@ def build_queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
     )
 
 
-def open_asks(ledger: Ledger, ident: str) -> list[str]:
+def list_open_asks(ledger: Ledger, ident: str) -> list[str]:
     """Return the open flights that a turn asked for since it began; restores them after a restart."""
     delivery = ledger.get(Delivery, ident)
     if delivery is None:

@@ -33,7 +33,7 @@ def find_answered_question(tx: Transaction, message: Message, agent_id: str) -> 
     return found if is_its else None
 
 
-def answer(
+def record_answer(
     tx: Transaction,
     question: Question,
     text: str,
@@ -71,7 +71,7 @@ def _create_work(tx: Transaction, question: Question, item: WorkItem) -> None:
         )
 
 
-def decline(
+def record_decline(
     tx: Transaction, question: Question, reason: str, *, seen: int | None = None
 ) -> Noticed[Question]:
     """Decline a question and notify the asker of the reason."""
@@ -118,7 +118,9 @@ def _notify_asker(
     )
 
 
-def close(tx: Transaction, question: Question, reason: str, *, seen: int | None = None) -> Noticed[Question]:
+def record_close(
+    tx: Transaction, question: Question, reason: str, *, seen: int | None = None
+) -> Noticed[Question]:
     """Close a question that needs no answer, and notify the responder's inbox."""
     closed = close_question(question, tx.now, seen=seen, reason=reason)
     _resume_flight(tx, question)

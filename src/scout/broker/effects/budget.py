@@ -57,19 +57,21 @@ def count_failed_wake(tx: Transaction, delivery: Delivery) -> None:
 
 
 def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
-    """Whether a turn has to wait until tomorrow because the cap is reached; if so, hold it.
+    """Hold a turn until tomorrow if the daily cap is reached; return whether it is held.
 
-    Its flight shows it and the operator is notified once. It is checked again within the hour, as the cap may
-    have been raised; this is no attempt.
+    The flight shows the reason and the operator is notified once. The turn is checked again within the hour,
+    because the cap may have been raised. This does not count as an attempt.
     """
-    decision = _decide(tx, agent)
+    if tx.rules.limits.tokens_per_day is None and tx.rules.limits.agent_tokens_per_day is None:
+        return False
+    decision = _decide_budget(tx, agent)
     if decision.waiting_on is None or decision.alarm is None:
         return False
     on, why = decision.waiting_on, decision.alarm.body
     check = min(on.until or tx.now, tx.now.plus(_CHECK))
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
-        owner = attention_items.person_for(tx, agent.id)
+        owner = attention_items.find_person_for(tx, agent.id)
         held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=why)
         flight_state.record_note(tx, replace(held, next_check_at=check))
     tx.record(DeliveryNacked, postpone(delivery, check, why, tx.now), move="postpone", reason=why)
@@ -77,13 +79,11 @@ def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
     return True
 
 
-def _decide(tx: Transaction, agent: Agent) -> BudgetDecision:
-    limits, address = tx.rules.limits, tx.address(agent.id)
-    if limits.tokens_per_day is None and limits.agent_tokens_per_day is None:
-        return decide_budget(address, 0, 0, limits, tx.now)
+def _decide_budget(tx: Transaction, agent: Agent) -> BudgetDecision:
     today = _format_day(tx.now)
     mine = tx.ledger.value("usage_today_of", day=today, agent=agent.id)
-    return decide_budget(address, mine, tx.ledger.value("usage_today", day=today), limits, tx.now)
+    everybody = tx.ledger.value("usage_today", day=today)
+    return decide_budget(tx.address(agent.id), mine, everybody, tx.rules.limits, tx.now)
 
 
 def _format_day(now: Time) -> str:

@@ -38,7 +38,7 @@ def describe_dependency(
     if kind is WaitingKind.WORK_ITEM:
         other = _find_dependency(tx, item, ref or "")
         return WaitingOn(kind=kind, ref=other.id), other.owner_id
-    person = attention_items.person_for(tx, item.owner_id)
+    person = attention_items.find_person_for(tx, item.owner_id)
     holder = person if kind is WaitingKind.APPROVAL else item.requester_id
     return WaitingOn(kind=kind, ref=ref), holder
 

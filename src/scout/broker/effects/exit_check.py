@@ -80,7 +80,7 @@ def _read_owed(tx: Transaction, session: Session, files: UncommittedFiles) -> Op
     questions = many(Question, "questions_owed", agent=me, **page)
     work = many(WorkItem, "work_owned_open", agent=me, **page)
     return OpenObligations(
-        asks=tuple(_ask(tx, one) for one in flights if _is_owed(one, session)),
+        asks=tuple(_build_owed_ask(tx, one) for one in flights if _is_owed(one, session)),
         questions=tuple(
             OwedAnswer(question_id=one.id, asker=tx.address(one.asker_id), body=one.body)
             for one in questions
@@ -103,7 +103,7 @@ def _is_owed(flight: Flight, session: Session) -> bool:
     return mine and flight.state is FlightState.RUNNING
 
 
-def _ask(tx: Transaction, flight: Flight) -> OwedAsk:
+def _build_owed_ask(tx: Transaction, flight: Flight) -> OwedAsk:
     ask = tx.need(Ask, "ask", flight.ask_id)
     return OwedAsk(flight_id=flight.id, message_id=ask.message_id, sender=tx.address(ask.sender))
 
@@ -117,7 +117,7 @@ def tell_after_turn(tx: Transaction, session_id: str, files: UncommittedFiles) -
     if not decision.text:
         return None
     agent, system = tx.need(Agent, "agent", session.agent_id), tx.services.system_agent
-    message = posts.post(
+    message = posts.post_message(
         tx,
         posts.ensure_direct_conversation(tx, system, agent.id).id,
         decision.text,
@@ -126,7 +126,7 @@ def tell_after_turn(tx: Transaction, session_id: str, files: UncommittedFiles) -
         metadata=Metadata(target_agents=(agent.id,)),
     )
     route = routes.choose_route(tx, agent)
-    return posts.deliver(
+    return posts.create_delivery(
         tx,
         message,
         agent.id,

@@ -36,7 +36,7 @@ _SOME = 200
 
 
 class ChildNews(NamedTuple):
-    """One fact about a child, in words. `key` marks news that the parent needs to read only once."""
+    """One fact about a child, as text. `key` marks news that the parent needs to read only once."""
 
     child_id: str
     parent: Agent
@@ -64,7 +64,7 @@ def notify_parents(tx: Transaction) -> None:
     """Tell parents about the changes of this transaction: one message for each child."""
     news = [one for event in tuple(tx.events) for one in _read_event(tx, event)]
     for child_id in dict.fromkeys(one.child_id for one in news):
-        _tell(tx, [one for one in news if one.child_id == child_id])
+        _post_news(tx, [one for one in news if one.child_id == child_id])
 
 
 def _read_event(tx: Transaction, event: Event) -> list[ChildNews]:
@@ -119,7 +119,7 @@ _WORDS: Mapping[FlightState, str] = {
 
 
 def _read_work(tx: Transaction, event: WorkItemUpdated) -> ChildNews | None:
-    """Return news of a work item, unless it follows from a flight: the flight's notice tells the same."""
+    """Return news of a work item, unless it follows from a flight, whose notice has the same news."""
     item = event.payload.record
     parent = find_parent(tx, item.owner_id)
     if parent is None or _follows_from_flight(tx, item):
@@ -194,7 +194,7 @@ _READERS: Mapping[type[Event], Callable[[Transaction, Any], ChildNews | None]] =
 # -- messages ----------------------------------------------------------------------------------------
 
 
-def _tell(tx: Transaction, news: list[ChildNews]) -> None:
+def _post_news(tx: Transaction, news: list[ChildNews]) -> None:
     """Post one message from the child to its parent, unless the parent has the same one unread."""
     news = [one for one in news if not (one.key and _is_unread(tx, one))]
     if not news:
@@ -206,11 +206,11 @@ def _tell(tx: Transaction, news: list[ChildNews]) -> None:
     kind = MessageKind.CHAT if wakes else MessageKind.STATUS
     metadata = Metadata(target_agents=(parent.id,))
     decision = decide_parent_wake(tx, child_id, parent.id, place.id) if wakes else None
-    message = posts.post(tx, place.id, text, sender=child_id, kind=kind, metadata=metadata)
+    message = posts.post_message(tx, place.id, text, sender=child_id, kind=kind, metadata=metadata)
     if decision is not None:
         wake.deliver_message(tx, message, parent.id, decision)
     else:
-        posts.deliver(tx, message, parent.id, rule=_RULE, reason=news[0].key or "news of a child")
+        posts.create_delivery(tx, message, parent.id, rule=_RULE, reason=news[0].key or "news of a child")
 
 
 def decide_parent_wake(tx: Transaction, sender_id: str, parent_id: str, conversation_id: str) -> WakeDecision:
@@ -226,6 +226,6 @@ def decide_parent_wake(tx: Transaction, sender_id: str, parent_id: str, conversa
 
 
 def _is_unread(tx: Transaction, news: ChildNews) -> bool:
-    """Whether the parent has not read yet that this flight waits."""
+    """Whether the parent still has an unread notice that this flight waits."""
     waiting = tx.ledger.many(Delivery, "inbox", agent=news.parent.id, after="", limit=_SOME)
     return any(one.rule == _RULE and one.reason == news.key for one in waiting)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Remedy
 from scout.broker.effects import answers, family, notices, reservations, scheduled_runs
 from scout.broker.routing import attention_items, posts, wake
-from scout.broker.routing.attention_items import settle_held
+from scout.broker.routing.attention_items import close_held_item
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Lifecycle
@@ -96,7 +96,7 @@ def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Deliver
         return None
     said = replace(message, flight_id=None)  # it is not part of the flight
     reason = f"a note after the end: the ask {ask.id} is {flight.state}"
-    return posts.deliver(tx, said, asker.id, rule="note", reason=reason)
+    return posts.create_delivery(tx, said, asker.id, rule="note", reason=reason)
 
 
 def _update_flight(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
@@ -138,15 +138,19 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
             tx.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
     _close_question(tx, before, after)
     _update_work(tx, after)
-    attention_items.close_items_of(tx, before)
-    reservations.end_of_flight(tx, after.id, f"flight {after.id} is {after.state}")
+    if tx.has_any("items"):
+        attention_items.close_flight_items(tx, before)
+    if tx.has_any("reservations"):
+        reservations.release_for_flight(tx, after.id, f"flight {after.id} is {after.state}")
     if before.phase is FlightPhase.HELD:
-        settle_held(tx, before.target)
+        close_held_item(tx, before.target)
     if after.state is not FlightState.COMPLETED:
         _notify_failure(tx, after)
     else:
         _schedule_task_check(tx, after.target)
-    scheduled_runs.release_waiting_run(tx, after)
+    asker = tx.agent(after.requester_id)
+    if asker is not None and asker.kind is Kind.CRON:
+        scheduled_runs.release_waiting_run(tx, after)
     return after
 
 
@@ -163,7 +167,7 @@ def _close_question(tx: Transaction, before: Flight, after: Flight) -> None:
     asked = before.waiting_on.ref if before.is_asking and before.waiting_on else None
     question = tx.get(Question, asked)
     if question is not None and question.state is QuestionState.OPEN:
-        answers.close(tx, question, f"flight {after.id} is {after.state}")
+        answers.record_close(tx, question, f"flight {after.id} is {after.state}")
 
 
 def _update_work(tx: Transaction, flight: Flight) -> None:
@@ -202,7 +206,7 @@ def complete_with_answer(
     FLIGHT.after(flight.state, FlightMove.COMPLETE)
     if not text.strip():
         return finish_flight(tx, flight, complete_flight(flight, text, tx.now, by=by))
-    message = posts.post(
+    message = posts.post_message(
         tx,
         flight.conversation_id,
         text,
@@ -219,7 +223,7 @@ def complete_with_answer(
     if ask.reply_mode is ReplyMode.NOTIFY or ask.reply_to or ask.reply_to_session_id:
         target, session = ask.reply_to or ask.sender, ask.reply_to_session_id
         said = replace(message, flight_id=None)  # only the ask is delivered for the flight
-        posts.deliver(tx, said, target, rule="reply", session_id=session, reason="the answer")
+        posts.create_delivery(tx, said, target, rule="reply", session_id=session, reason="the answer")
     return done
 
 
@@ -237,7 +241,7 @@ def _is_live(tx: Transaction, secret: str) -> bool:
 def _notify_failure(tx: Transaction, flight: Flight) -> None:
     """Notify the asker that its ask failed or was cancelled."""
     ask = tx.get(Ask, flight.ask_id)
-    if ask is None or ask.reply_mode is ReplyMode.NONE or _is_known(tx, flight, ask):
+    if ask is None or ask.reply_mode is ReplyMode.NONE or _is_asker_aware(tx, flight, ask):
         return
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
     tries = [f"try: {build_command_line(remedy)}" for remedy in remedies]
@@ -247,8 +251,8 @@ def _notify_failure(tx: Transaction, flight: Flight) -> None:
     _post_notice(tx, flight.conversation_id, asker, text, ask.message_id, wakes=wakes)
 
 
-def _is_known(tx: Transaction, flight: Flight, ask: Ask) -> bool:
-    """Whether the asker knows already: it cancelled the flight, or waits for it now."""
+def _is_asker_aware(tx: Transaction, flight: Flight, ask: Ask) -> bool:
+    """Whether the asker already knows: it cancelled the flight, or is waiting for it now."""
     if flight.state is FlightState.CANCELLED and tx.sender == ask.sender:
         return True
     waits = tx.services.is_awaited(f"{flight.id} {ask.sender}")
@@ -276,7 +280,7 @@ def _notify_bounce(tx: Transaction, delivery: Delivery) -> None:
 def _alert_person(tx: Transaction, delivery: Delivery, text: str) -> None:
     """Show a person the failure of a plain message in the inbox, once per agent."""
     sender = tx.agent(delivery.sender)
-    if sender is not None and attention_items.is_person(sender):
+    if sender is not None and sender.is_person:
         attention_items.open_item(
             tx,
             AttentionKind.FAILURE,
@@ -295,7 +299,7 @@ def _post_notice(
     """Post a notice by Scout. `wakes`: its target has to act, so a turn may be started for it."""
     sender = tx.services.system_agent
     decision = family.decide_parent_wake(tx, sender, target, conversation_id) if wakes else None
-    message = posts.post(
+    message = posts.post_message(
         tx,
         conversation_id,
         text,
@@ -306,4 +310,4 @@ def _post_notice(
     if decision is not None:
         wake.deliver_message(tx, message, target, decision)
     else:
-        posts.deliver(tx, message, target, rule="notice", reason="your message or ask failed")
+        posts.create_delivery(tx, message, target, rule="notice", reason="your message or ask failed")

@@ -1,8 +1,7 @@
 """Messages of background agents to their user: the foreground agent gets them too (decision 0039).
 
-The person's inbox always has the message. In the same transaction it is delivered, without waking anything,
-to the agent that the person is most likely to look at. Where that agent is behind a chat, the delivery is
-what the chat sends out.
+The message is always in the person's inbox. In the same transaction it is delivered, without waking anything,
+to the agent that the person is most likely to look at. If that agent is behind a chat, the chat sends it.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,7 +14,6 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
-from scout.model.events.asks import DeliveryRequested
 from scout.policy.foreground import Foreground, choose_foreground, is_for_foreground
 
 RULE = "foreground"
@@ -23,21 +21,15 @@ _MOST = 10  # agents that are compared, the most recently active first
 
 
 def pass_on_messages(tx: Transaction) -> None:
-    """Deliver the messages of this transaction from background agents to people also to foreground agents."""
+    """Deliver mail from a background agent to its user to the foreground agent as well."""
     for delivery, message in list(_list_messages(tx)):
-        pass_on(tx, message, delivery.target)
+        pass_on_message(tx, message, delivery.target)
 
 
 def _list_messages(tx: Transaction) -> Iterator[tuple[Delivery, Message]]:
-    for event in tx.events:
-        if not isinstance(event, DeliveryRequested):
-            continue
-        delivery = event.payload.record
-        person = tx.agent(delivery.target)
-        if person is None or not person.is_person or delivery.flight_id is not None:
-            continue
-        message = tx.get(Message, delivery.message_id)
-        if message is not None and _is_from_background(tx, message, person):
+    for delivery in tx.mail_to_people:
+        person, message = tx.agent(delivery.target), tx.get(Message, delivery.message_id)
+        if person is not None and message is not None and _is_from_background(tx, message, person):
             yield delivery, message
 
 
@@ -54,21 +46,25 @@ def _find_origin(tx: Transaction, message: Message) -> str:
     return ask.sender if ask is not None else replied.sender if replied is not None else message.sender
 
 
-def pass_on(tx: Transaction, message: Message, person_id: str) -> Delivery | None:
+def pass_on_message(tx: Transaction, message: Message, person_id: str) -> Delivery | None:
     """Deliver a message to the user's foreground agent as mail; None if the user has none."""
     person = tx.agent(person_id)
-    chosen = choose_agent(tx, person.owner or "", besides=(message.sender,)) if person is not None else None
+    chosen = (
+        choose_foreground_agent(tx, person.owner or "", besides=(message.sender,))
+        if person is not None
+        else None
+    )
     if chosen is None or chosen.agent_id is None:
         return None
     mail = replace(message, ask_id=None, flight_id=None, work_item_id=None)  # nothing is expected of it
-    return posts.deliver(tx, mail, chosen.agent_id, rule=RULE, reason=f"for your user: {chosen.rule}")
+    return posts.create_delivery(tx, mail, chosen.agent_id, rule=RULE, reason=f"for your user: {chosen.rule}")
 
 
-def choose_agent(tx: Transaction, user: str, besides: Collection[str] = ()) -> Foreground:
+def choose_foreground_agent(tx: Transaction, user: str, besides: Collection[str] = ()) -> Foreground:
     """Choose a user's most recent foreground agent: an active one, else a sleeping one."""
     for lifecycle in (Lifecycle.ACTIVE, Lifecycle.SLEEPING):
         found = tx.ledger.many(Agent, "agents_in_front", owner=user, lifecycle=lifecycle, limit=_MOST)
-        others = [activity.with_last_activity(tx, one) for one in found if one.id not in besides]
+        others = [activity.add_last_activity(tx, one) for one in found if one.id not in besides]
         chosen = choose_foreground(others)
         if chosen.agent_id is not None:
             return chosen

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused
 from scout.broker.effects import flight_state
 from scout.broker.routing import attention_items, routes, wake
-from scout.broker.routing.attention_items import settle_held
+from scout.broker.routing.attention_items import close_held_item
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, WakePolicy
 from scout.model.ask import Ask
@@ -26,17 +26,17 @@ def find_held_flights(ledger: Ledger, agent_id: str) -> list[Flight]:
     return [one for one in reversed(found) if one.phase is FlightPhase.HELD]
 
 
-def release_all(tx: Transaction, agent_id: str) -> None:
+def release_held_flights(tx: Transaction, agent_id: str) -> None:
     """Try to release every held flight of an agent, the oldest first."""
     for flight in find_held_flights(tx.ledger, agent_id):
-        try_to_release(tx, flight)
+        release_if_deliverable(tx, flight)
     agent = tx.need(Agent, "agent", agent_id)
     if routes.is_live(tx, agent) or agent.config.wake_policy is not WakePolicy.MANUAL:
-        settle_held(tx, agent_id)
+        close_held_item(tx, agent_id)
 
 
-def try_to_release(tx: Transaction, flight: Flight) -> bool:
-    """Release a held flight if it can be delivered now; whether it was."""
+def release_if_deliverable(tx: Transaction, flight: Flight) -> bool:
+    """Release a held flight if it can be delivered now; return whether it was released."""
     ask, agent = tx.get(Ask, flight.ask_id), tx.get(Agent, flight.target)
     pending = _find_inbox_deliveries(tx, flight)
     if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
@@ -57,7 +57,7 @@ def try_to_release(tx: Transaction, flight: Flight) -> bool:
         _cancel_deliveries(tx, pending, reason)
         said = replace(message, flight_id=going.id)
         wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
-    settle_held(tx, flight.target)
+    close_held_item(tx, flight.target)
     _close_budget_item(tx, flight)
     return True
 
@@ -69,7 +69,7 @@ def _close_budget_item(tx: Transaction, flight: Flight) -> None:
 
 
 def _find_inbox_deliveries(tx: Transaction, flight: Flight) -> list[Delivery]:
-    """Return the deliveries that a flight's target is to take itself."""
+    """Return the deliveries that the target of a flight has to take from its inbox."""
     found = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     return [one for one in found if one.state is DeliveryState.PENDING and not one.wake]
 
@@ -80,7 +80,7 @@ def _cancel_deliveries(tx: Transaction, pending: list[Delivery], reason: str) ->
         tx.record(DeliveryCancelled, cancel_delivery(old, reason, tx.now), move="cancel", reason=reason)
 
 
-def route_again(tx: Transaction, flight: Flight, reason: str) -> None:
+def reroute_flight(tx: Transaction, flight: Flight, reason: str) -> None:
     """Find another route for a flight that was not taken and whose route is gone; else hold it."""
     pending = _find_inbox_deliveries(tx, flight)
     if not pending or flight.phase is FlightPhase.HELD:
@@ -103,7 +103,7 @@ def route_again(tx: Transaction, flight: Flight, reason: str) -> None:
         wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
 
 
-def carry_again(tx: Transaction, flight: Flight, reason: str) -> None:
+def restart_flight(tx: Transaction, flight: Flight, reason: str) -> None:
     """Start a program again for an open flight; if that fails, a sweep finds the flight silent."""
     ask, agent = tx.need(Ask, "ask", flight.ask_id), tx.need(Agent, "agent", flight.target)
     message = tx.need(Message, "message", ask.message_id)

@@ -1,4 +1,4 @@
-"""A change of who owes what: recorded, and sent to the holder of the next move."""
+"""Changes of obligations: recorded, and sent to the holder of the next move."""
 
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -115,7 +115,9 @@ def record_and_notify(
     if awaited:
         return Noticed(record, None, message)
     why = f"{read_obligation(record).noun} {record.id}: {move}"
-    return Noticed(record, None, message, posts.deliver(tx, message, recipient, rule="notice", reason=why))
+    return Noticed(
+        record, None, message, posts.create_delivery(tx, message, recipient, rule="notice", reason=why)
+    )
 
 
 # -- agents in service-------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ def find_keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
 
     The requester replaces a retired owner, their user the requester; no owner reviews its own work.
     """
-    operator = attention_items.person_for(tx, item.owner_id)
+    operator = attention_items.find_person_for(tx, item.owner_id)
     owner = find_first_in_service(tx, item.owner_id, item.requester_id) or operator
     others = () if item.state is WorkState.REVIEW else (owner,)
     holder = find_first_in_service(tx, item.next_move_owner_id, *others, item.requester_id) or operator
@@ -232,7 +234,7 @@ def _post_notice(
     asked = None
     if isinstance(record, Question) and words.kind is not MessageKind.QUESTION:
         asked = record.message_id if record.conversation_id == place.id else None
-    return posts.post(
+    return posts.post_message(
         tx,
         place.id,
         words.text,

@@ -1,4 +1,4 @@
-"""Reminding the holder of an overdue move: in the log, then as a message or an inbox item."""
+"""Reminders to the holder of an overdue move: in the log, then as a message or an inbox item."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +42,7 @@ _NOT_THERE = (DeliveryState.DEAD_LETTERED, DeliveryState.CANCELLED)
 
 
 def read_reminders(tx: Transaction, ident: str) -> dict[str, Any]:
-    """Return who was reminded of a record so far."""
+    """Return the reminders about a record so far."""
     found = tx.ledger.rows("sweep_of", id=ident)
     if not found or not found[0][0]:
         return {}
@@ -51,17 +51,17 @@ def read_reminders(tx: Transaction, ident: str) -> dict[str, Any]:
     return {"nudges": nudges, "nudged_at": nudged_at, "next_at": next_at}
 
 
-def watch(tx: Transaction, record: Any) -> SweepSubject | None:
+def build_sweep_subject(tx: Transaction, record: Any) -> SweepSubject | None:
     """Return a record with its reminders so far."""
     if record is None:
         return None
     return SweepSubject(record=record, title=get_record_title(tx, record), **read_reminders(tx, record.id))
 
 
-def remind(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
+def record_reminder(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
     """Record a reminder and notify its holder; a person gets an inbox item, and nothing is started."""
     holder = tx.agent(nudge.holder_id)
-    if holder is None or attention_items.is_person(holder):
+    if holder is None or holder.is_person:
         tx.append(SweepNudged, nudge.id, nudge.stored)
         user = holder.owner if holder is not None else None
         attention_items.open_alarm(tx, nudge.alarm, user or tx.services.operator, nudge.escalated_from)
@@ -82,7 +82,7 @@ def _send_reminder(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Ag
     tx.append(SweepNudged, nudge.id, nudge.stored, beside)
     if holder.lifecycle is Lifecycle.RETIRED:
         return  # the next step of the escalation is notified
-    message = posts.post(
+    message = posts.post_message(
         tx,
         place.id,
         _build_text(tx, record, nudge),
@@ -127,7 +127,7 @@ def get_record_title(tx: Transaction, record: Any) -> str:
 
 
 def _choose_remedy(tx: Transaction, record: Owing, level: Level) -> Remedy:
-    """Return the remedy for the reminded agent: make the move, or have it made."""
+    """Return the remedy for the reminded agent: make the move, or ask its holder to make it."""
     holds = level is Level.HOLDER
     match record:
         case Question():
@@ -186,7 +186,7 @@ def _suggest_ask(tx: Transaction, message: Message) -> Remedy:
 
 
 def start_watching(ledger: Ledger, now: Time) -> None:
-    """Set the mark at the first start: nothing earlier is reminded of."""
+    """Set the mark at the first start, so that nothing earlier causes a reminder."""
     if ledger.read_last_look(_WHO) is None:
         move_mark(ledger, now)
 
@@ -224,7 +224,7 @@ def get_mark(overdue: Sequence[Delivery], limit: int) -> Time | None:
 # -- answered delegations --------------------------------------------------------------------------
 
 
-def watch_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
+def find_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
     """Return the delegation in a message; None once it is settled, recorded if it was reminded of."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_MANY)
     delivery = next(one for one in deliveries if one.delegates)

@@ -1,4 +1,4 @@
-"""The effects of retiring an agent: nothing stays stuck."""
+"""The effects of retiring an agent: everything that waits for it is settled."""
 
 from scout.broker.effects import (
     answers,
@@ -35,11 +35,11 @@ def release_obligations(tx: Transaction, agent: Agent) -> None:
         for delivery in mail:
             flight_state.record_delivery(tx, delivery, dead_letter(delivery, _REASON, tx.now))
     _stop_endpoints(tx, agent)
-    reservations.end_of_agent(tx, agent.id, _REASON)
+    reservations.release_for_agent(tx, agent.id, _REASON)
     reason = f"{gone.address} is retired"
     _settle_questions(tx, agent, reason)
     dependencies.pass_on_work(tx, agent.id, reason)
-    scheduled_runs.end_schedule_of(tx, agent, reason)
+    scheduled_runs.end_agent_schedule(tx, agent, reason)
 
 
 def _stop_endpoints(tx: Transaction, agent: Agent) -> None:
@@ -48,7 +48,7 @@ def _stop_endpoints(tx: Transaction, agent: Agent) -> None:
     while sessions := tx.ledger.many(Session, "sessions_of", agent=agent.id, before=before, limit=_MANY):
         for session in sessions:
             if session.state not in SESSION.settled:
-                session_end.end(tx, session, _REASON)
+                session_end.record_session_end(tx, session, _REASON)
         before = sessions[-1].id
     for endpoint in tx.endpoints(agent.id):
         if endpoint.state not in ENDPOINT.terminal:
@@ -60,8 +60,8 @@ def _settle_questions(tx: Transaction, agent: Agent, reason: str) -> None:
     asked = {"agent": agent.id, "before": LAST, "limit": _MANY}
     while questions := tx.ledger.many(Question, "questions_asked_open", **asked):
         for question in questions:
-            answers.close(tx, question, reason)
+            answers.record_close(tx, question, reason)
     while questions := tx.ledger.many(Question, "questions_owed", **asked):
         for question in questions:
             assert question.state is QuestionState.OPEN  # the asker closes an answered one
-            answers.decline(tx, question, reason)
+            answers.record_decline(tx, question, reason)

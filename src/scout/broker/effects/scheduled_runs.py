@@ -39,7 +39,7 @@ def find_open_run(tx: Transaction, schedule: Schedule) -> Flight | None:
 
 
 def release_waiting_run(tx: Transaction, flight: Flight) -> None:
-    """Let the run start that waited for this one to end."""
+    """Start the run that waited for this one to end."""
     schedule = find_schedule(tx, flight.requester_id)
     if schedule is None or schedule.waiting_slot is None or schedule.last_ask_id != flight.ask_id:
         return
@@ -47,12 +47,12 @@ def release_waiting_run(tx: Transaction, flight: Flight) -> None:
     tx.record(ScheduleUpdated, release_run(schedule, tx.now), move="change", reason=reason)
 
 
-def end_schedule_of(tx: Transaction, agent: Agent, reason: str) -> None:
+def end_agent_schedule(tx: Transaction, agent: Agent, reason: str) -> None:
     """End the schedule of a cron agent that is retired."""
     schedule = find_schedule(tx, agent.id)
     if schedule is not None and schedule.state not in SCHEDULE.terminal:
         tx.record(ScheduleEnded, end_schedule(schedule, reason, tx.now), move="end", reason=reason)
-        settle_item(tx, schedule, reason)
+        close_schedule_item(tx, schedule, reason)
 
 
 # -- what the owner has to know ------------------------------------------------------------------------
@@ -92,15 +92,15 @@ def _open_item(tx: Transaction, schedule: Schedule, title: str, body: str, remed
         agent_id=schedule.agent_id,
         title=attention_items.shorten_title(title),
         body="\n".join(lines),
-        dedupe=_key_of(schedule),
+        dedupe=_build_item_key(schedule),
     )
 
 
-def settle_item(tx: Transaction, schedule: Schedule, reason: str) -> None:
+def close_schedule_item(tx: Transaction, schedule: Schedule, reason: str) -> None:
     """Close the item about a schedule: it runs again, or has ended."""
-    for item in tx.ledger.many(Attention, "attention_about", dedupe=_key_of(schedule)):
+    for item in tx.ledger.many(Attention, "attention_about", dedupe=_build_item_key(schedule)):
         attention_items.close_item(tx, item, reason)
 
 
-def _key_of(schedule: Schedule) -> str:
+def _build_item_key(schedule: Schedule) -> str:
     return f"schedule:{schedule.id}"

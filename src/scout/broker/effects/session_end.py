@@ -25,7 +25,7 @@ from scout.store.ledger import LAST
 _MANY = 1000
 
 
-def end(
+def record_session_end(
     tx: Transaction,
     session: Session,
     reason: str,
@@ -40,7 +40,7 @@ def end(
         ended = end_session(session, reason, tx.now, ending=ending)
         session = tx.record(SessionEnded, ended, move="end", reason=reason)
     admission.revoke_session_tokens(tx, session, reason)
-    reservations.end_of_session(tx, session.id, reason)
+    reservations.release_for_session(tx, session.id, reason)
     _end_allowances(tx, session, reason)
     _give_back_untaken(tx, session, reason)
     _settle_flights(tx, session, reason, layer)
@@ -59,7 +59,7 @@ def fail_start(tx: Transaction, session_id: str | None, reason: str, layer: Laye
     """End a session that never became live."""
     session = tx.get(Session, session_id)
     if session is not None and session.state is SessionState.STARTING:
-        end(tx, session, f"it did not start: {reason}", layer=layer)
+        record_session_end(tx, session, f"it did not start: {reason}", layer=layer)
 
 
 # -- deliveries --------------------------------------------------------------------------------------
@@ -93,11 +93,11 @@ def _settle_flights(tx: Transaction, session: Session, reason: str, layer: Layer
         if flight.session_id == session.id and not _may_wait(tx, flight):
             _fail_flight(tx, flight, session.id, reason, layer)
         elif agent.lifecycle is not Lifecycle.RETIRED:
-            _route_again(tx, flight, reason)
+            _reroute_flight(tx, flight, reason)
 
 
 def _may_wait(tx: Transaction, flight: Flight) -> bool:
-    """Whether a flight for exactly this session was not taken and its asker lets it wait."""
+    """Whether nothing took a flight for exactly this session, and its asker allows it to wait."""
     ask = tx.get(Ask, flight.ask_id)
     waits = ask is not None and ask.if_unreachable is IfUnreachable.QUEUE
     return waits and flight.state is FlightState.QUEUED
@@ -109,13 +109,13 @@ def _fail_flight(tx: Transaction, flight: Flight, session_id: str, reason: str, 
     flight_state.finish_flight(tx, flight, fail_flight(flight, build_error(problem), tx.now))
 
 
-def _route_again(tx: Transaction, flight: Flight, reason: str) -> None:
+def _reroute_flight(tx: Transaction, flight: Flight, reason: str) -> None:
     """Find another route for a flight whose endpoint is gone."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     pending = [one for one in deliveries if one.state is DeliveryState.PENDING]
     ways = [tx.get(Endpoint, one.endpoint_id) for one in pending]
     if flight.state is FlightState.QUEUED and any(one is None or one.state in BROKEN for one in ways):
-        held_flights.route_again(tx, flight, reason)
+        held_flights.reroute_flight(tx, flight, reason)
 
 
 # -- an endpoint without a session -------------------------------------------------------------------
@@ -125,7 +125,7 @@ def lose_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> None:
     """Mark a silent endpoint; what waits for its agent is routed again or held."""
     routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, reason)
     for flight in _open_flights(tx, endpoint.agent_id):
-        _route_again(tx, flight, f"its target stopped responding: {reason}")
+        _reroute_flight(tx, flight, f"its target stopped responding: {reason}")
 
 
 def stop_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> Endpoint:
@@ -135,7 +135,7 @@ def stop_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> Endpoint:
     if any(is_online(one, tx.now, within) for one in tx.endpoints(endpoint.agent_id)):
         return stopped
     for flight in _open_flights(tx, endpoint.agent_id):
-        _route_again(tx, flight, reason)
+        _reroute_flight(tx, flight, reason)
         if flight.state is not FlightState.QUEUED and flight.endpoint_id == endpoint.id:
             _fail_flight(tx, flight, endpoint.session_id or "unknown", reason, Layer.SESSION)
     return stopped

@@ -328,7 +328,7 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
         awake = wake_agent(tx, decided.existing.id, "it was registered again") or decided.existing
         agent = _reconfigure(tx, awake, config)
         return _build_registered(tx, agent, decided.elsewhere, created=False)
-    agent = registration.enter(tx, decided, config, place)
+    agent = registration.register_agent(tx, decided, config, place)
     token = admission.create_agent_token(tx, agent) if is_self_connected(config) else None
     return _build_registered(tx, agent, decided.elsewhere, created=True, token=token)
 

@@ -12,7 +12,6 @@ from scout.broker.operations import access
 from scout.broker.operations.flights import check_room, find_enclosing_flight, find_flight
 from scout.broker.routing import (
     attachments,
-    attention_items,
     children,
     conversations,
     posts,
@@ -110,7 +109,7 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
     if request.conversation_id is None:
         return posts.ensure_direct_conversation(tx, tx.sender, agent.id)
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
-    conversations.may_read(tx, conversation)
+    conversations.require_readable(tx, conversation)
     conversations.check_recipients(tx, conversation, agent)
     posts.ensure_member(tx, conversation.id, agent.id)
     return conversation
@@ -210,7 +209,7 @@ def _post_message(
         alias_id=ask.alias_id,
         alias_revision=ask.alias_revision,
     )
-    return posts.post(
+    return posts.post_message(
         tx,
         ask.conversation_id,
         request.body,
@@ -252,8 +251,9 @@ def _queue_flight(
 
 def _add_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
     """Add the reason why a flight that Scout runs cannot start at once."""
-    person = attention_items.is_person(tx.agent(flight.requester_id))
-    forecast = tx.services.forecast(person) if carried or tx.services.paused else ""
+    asker = tx.agent(flight.requester_id)
+    by_person = asker is not None and asker.is_person
+    forecast = tx.services.forecast(by_person) if carried or tx.services.paused else ""
     return replace(flight, reason=forecast) if forecast else flight
 
 
@@ -336,7 +336,7 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
     elif request.to is not None and request.to.startswith("crd_"):
         target = _resolve_card_target(tx, request, request.to)
     else:
-        if request.to is not None:
+        if request.to is not None and "/" in request.to:
             children.ensure_named_child(tx, request.to)
         targeting = decide_target(request.body, request.to, False, tx.resolve)
         found = targeting.target

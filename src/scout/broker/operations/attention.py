@@ -9,7 +9,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker.operations import flights
 from scout.broker.routing import attention_items, posts, users
-from scout.broker.routing.attention_items import count_held, decide_by_allowance
+from scout.broker.routing.attention_items import count_held_asks, decide_by_allowance
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import (
     build_filtered_page,
@@ -58,7 +58,7 @@ def show_item(tx: Transaction, item: Attention) -> AttentionView:
     """Return the item's view: addresses of its agents, and whether the caller may decide it."""
     return extend_record(
         AttentionView,
-        count_held(tx, item),
+        count_held_asks(tx, item),
         agent_address=tx.address(item.agent_id),
         decided_by_address=tx.address(item.decided_by) if item.decided_by else None,
         may_decide=item.state not in ATTENTION.terminal and tx.allows(Deed.APPROVE, find_requester(tx, item)),

@@ -111,14 +111,14 @@ def show_channel(tx: Transaction, request: ShowChannel) -> ChannelView:
 def _find_visible(tx: Transaction, name: str) -> Conversation:
     """Return a channel visible to the caller: its user's agents see it listed and may join to read it."""
     channel = conversations.require_channel(tx, name)
-    return channel if channel.owner == tx.actor.user else conversations.may_read(tx, channel)
+    return channel if channel.owner == tx.actor.user else conversations.require_readable(tx, channel)
 
 
 def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
     """Join a channel, or add agents that the caller may address."""
     channel = conversations.require_channel(tx, request.name)
     if channel.owner != tx.actor.user:  # open to its user's agents; others need a grant
-        conversations.permit_in(tx, Deed.ADDRESS, channel)
+        conversations.require_permission(tx, Deed.ADDRESS, channel)
     _add_members(tx, channel, [_resolve_addressable(tx, one) for one in request.members])
     if not request.members:
         posts.ensure_member(tx, channel.id, tx.sender)
@@ -132,7 +132,7 @@ def leave_channel(tx: Transaction, request: LeaveChannel) -> ChannelView:
     for agent in gone:
         mine = channel.created_by == tx.sender or tx.allows(Deed.CONTROL, build_subject(agent))
         if not mine:
-            conversations.permit_in(tx, Deed.ADMINISTER, channel)
+            conversations.require_permission(tx, Deed.ADMINISTER, channel)
     for agent_id in [one.id for one in gone] or [tx.sender]:
         channel = _remove_member(tx, channel, agent_id)
     return _show(tx, channel)
@@ -179,7 +179,7 @@ def archive(tx: Transaction, request: ArchiveChannel) -> ChannelView:
 def _get_own(tx: Transaction, name: str) -> Conversation:
     channel = conversations.require_channel(tx, name)
     if channel.created_by != tx.sender:
-        conversations.permit_in(tx, Deed.ADMINISTER, channel)
+        conversations.require_permission(tx, Deed.ADMINISTER, channel)
     return channel
 
 
@@ -190,7 +190,7 @@ def get_conversation(tx: Transaction, request: GetConversation) -> ConversationV
     """Return one conversation."""
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
     return conversations.build_conversation_view(
-        tx, ConversationView, conversations.may_read(tx, conversation)
+        tx, ConversationView, conversations.require_readable(tx, conversation)
     )
 
 

@@ -151,7 +151,7 @@ def expire_item(tx: Transaction, item: Attention) -> Attention:
     over = expire_attention(item, tx.now)
     reason = f"no answer in time; the default applies: {over.answer}" if over.answer else "no answer in time"
     tx.record(ATTENTION_EVENTS[AttentionMove.EXPIRE], over, move=AttentionMove.EXPIRE, reason=reason)
-    flights = attention_items.release_blocked(tx, over)
+    flights = attention_items.resume_blocked_records(tx, over)
     if is_blocking(item):
         _send_decision(tx, over, reason, flights)
     return over
@@ -169,7 +169,7 @@ def _apply_decision(tx: Transaction, item: Attention, move: AttentionMove) -> No
             _apply_to_work(tx, found, item, move)
         case _ if item.kind is not AttentionKind.NOTIFY:
             words = _describe_decision(item)
-            _send_decision(tx, item, words, attention_items.release_blocked(tx, item))
+            _send_decision(tx, item, words, attention_items.resume_blocked_records(tx, item))
         case _:
             pass
 
@@ -238,7 +238,7 @@ def _send_to_agent(
     place = posts.ensure_direct_conversation(tx, tx.sender, asker)
     awaited = tx.services.is_awaited(f"{item.id} {asker}")
     for flight in (flights or [None])[: 1 if awaited else None]:
-        message = posts.post(
+        message = posts.post_message(
             tx,
             place.id,
             f"{words}\n(to {item.id}: {item.title})",

@@ -188,7 +188,7 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     title = attention_items.shorten_title(f"{address} waits for you: {flight.reason}")
     if owner_id == flight.target:
         return
-    if attention_items.is_person(owner):
+    if owner.is_person:
         attention_items.open_item(
             tx,
             AttentionKind.WAITING,
@@ -212,7 +212,7 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     )
     decision = wake.decide_who_is_woken(tx, occasion)
     metadata = Metadata(target_agents=(owner_id,))
-    message = posts.post(tx, place.id, text, sender=flight.target, metadata=metadata)
+    message = posts.post_message(tx, place.id, text, sender=flight.target, metadata=metadata)
     wake.deliver_message(tx, message, owner_id, decision)
 
 
@@ -222,7 +222,7 @@ def _find_next_mover(tx: Transaction, flight: Flight, request: BlockFlight) -> s
         if request.ref is None:
             raise Refused(BadRequest(problem="waiting on an actor needs its address", field="ref"))
         return tx.resolve(request.ref).agent.id
-    return attention_items.person_for(tx, flight.target)
+    return attention_items.find_person_for(tx, flight.target)
 
 
 def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
@@ -278,7 +278,7 @@ def reply(tx: Transaction, request: Reply) -> Receipt:
     message = _find_message_to_answer(tx, request.in_reply_to)
     question = answers.find_answered_question(tx, message, tx.sender)
     if question is not None:
-        answered = _find_answer(tx, message, answers.answer(tx, question, body))
+        answered = _find_answer(tx, message, answers.record_answer(tx, question, body))
         return replace(answered, to=tx.address(question.asker_id))
     flight = _find_asked_flight(tx, message)
     if flight is not None and flight.target == tx.sender and flight.state not in FLIGHT.terminal:
@@ -317,7 +317,7 @@ def _find_message_to_answer(tx: Transaction, ident: str | None) -> Message:
         ident = tx.need(Delivery, "delivery", ident).message_id or ident
     message = tx.need(Message, "message", ident)
     conversation = tx.need(Conversation, "conversation", message.conversation_id)
-    conversations.may_read(tx, conversation)
+    conversations.require_readable(tx, conversation)
     return message
 
 
@@ -357,7 +357,7 @@ def _post_reply(
     heard = not late and target.id not in (tx.sender, *tx.services.own_agents)
     if heard:
         _check_reply_is_read(tx, message, target)
-    said = posts.post(
+    said = posts.post_message(
         tx,
         message.conversation_id,
         body,
@@ -369,7 +369,7 @@ def _post_reply(
     )
     receipts = ()
     if heard:
-        delivery = posts.deliver(tx, said, target.id, rule="reply", reason="an answer")
+        delivery = posts.create_delivery(tx, said, target.id, rule="reply", reason="an answer")
         receipts = (posts.build_delivery_receipt(tx, delivery),)
     notes = _note_unheard(tx, target)
     if ended is not None:

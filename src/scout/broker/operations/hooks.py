@@ -173,7 +173,7 @@ def build_mail(tx: Transaction, item: InboxItem) -> Mail:
     sender = delivery.sender if delivery else message.sender if message else None
     reader = delivery.target if delivery else tx.actor.agent_id
     return Mail(
-        by_user=sender is not None and sender == attention_items.person_for(tx, reader),
+        by_user=sender is not None and sender == attention_items.find_person_for(tx, reader),
         sender=name_session(tx, message.sender_session_id, message.sender) if message else item.sender,
         message_id=message.id if message else item.delivery_id or "",
         body=message.body if message else item.prompt,
@@ -193,7 +193,7 @@ def _on_permission_request(tx: Transaction, session: Session, request: ReportHoo
 
 def _on_session_end(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     _withdraw_permissions(tx, session)
-    session_end.end(tx, session, f"its {session.harness} session was closed")
+    session_end.record_session_end(tx, session, f"its {session.harness} session was closed")
     return HookAnswer()
 
 

@@ -97,7 +97,9 @@ def _is_read(tx: Transaction, one: Unread) -> bool:
     if one.delivery is not None:
         return one.delivery.state in DELIVERY.terminal
     message = one.message
-    return message is not None and message.seq <= unread.read_up_to(tx, tx.sender, message.conversation_id)
+    return message is not None and message.seq <= unread.find_read_cursor(
+        tx, tx.sender, message.conversation_id
+    )
 
 
 def _parse_position(text: str | None, begin: Position) -> Position:
@@ -185,11 +187,13 @@ def acknowledge(tx: Transaction, request: AckInbox) -> Settled:
 
 def _read_item(tx: Transaction, conversation_id: str, seq: int) -> ReadTo:
     """Advance the caller's read cursor in a group conversation."""
-    conversation = conversations.may_read(tx, tx.need(Conversation, "conversation", conversation_id))
+    conversation = conversations.require_readable(tx, tx.need(Conversation, "conversation", conversation_id))
     if seq < 1:
         raise Refused(BadRequest(problem="log numbers start at 1", field="seq"))
     unread.mark_read(tx, tx.sender, conversation.id, seq)
-    return ReadTo(conversation_id=conversation.id, seq=unread.read_up_to(tx, tx.sender, conversation.id))
+    return ReadTo(
+        conversation_id=conversation.id, seq=unread.find_read_cursor(tx, tx.sender, conversation.id)
+    )
 
 
 def _ack_delivery(tx: Transaction, delivery: Delivery) -> Delivery:
@@ -219,7 +223,7 @@ def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
     takes_part = conversations.find_membership(tx, conversation.id) is not None
     if not takes_part and conversation != unread.find_broadcast(tx, tx.sender):
-        conversations.may_read(tx, conversation)
+        conversations.require_readable(tx, conversation)
         problem = "only members of a conversation can mark it as read"
         raise Refused(BadRequest(problem=problem, field="conversationId"))
     message = posts.find_newest_message(tx, conversation.id)

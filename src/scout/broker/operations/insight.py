@@ -10,7 +10,7 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.effects import budget
 from scout.broker.operations import agents, attention
-from scout.broker.routing.reserved_files import list_concerning
+from scout.broker.routing.reserved_files import list_relevant_reservations
 from scout.broker.routing.unread import count_unread
 from scout.broker.routing.views import build_flight_view, build_question_view, build_work_view
 from scout.broker.transaction.call import CallBroker, CallContext
@@ -80,7 +80,7 @@ def build_brief(tx: Transaction, request: ShowBrief) -> Brief:
         unread=unread,
         next=(),
         paused=tx.services.paused,
-        reservations=list_concerning(tx),
+        reservations=list_relevant_reservations(tx),
     )
     return replace(told, next=tuple(islice(_list_steps(told, me), _STEPS)))
 

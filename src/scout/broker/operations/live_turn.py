@@ -76,12 +76,14 @@ def _hand_over(tx: Transaction, session: Session, flight: Flight, text: str) -> 
 
 def describe_sender(tx: Transaction, session: Session, agent_id: str) -> str:
     """Return the sender's name as shown to a session: its address, or "you" for its user."""
-    return "you" if agent_id == attention_items.person_for(tx, session.agent_id) else tx.address(agent_id)
+    return (
+        "you" if agent_id == attention_items.find_person_for(tx, session.agent_id) else tx.address(agent_id)
+    )
 
 
 def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
     """Make the flight wait for the person at the session, because a reminder brought no answer."""
-    person, ask = attention_items.person_for(tx, session.agent_id), _build_mail(tx, flight)
+    person, ask = attention_items.find_person_for(tx, session.agent_id), _build_mail(tx, flight)
     agent = tx.agent(session.agent_id)
     who = "You wait" if ask.by_user else f"{ask.sender} waits"
     title = f"{who} for an answer of the {session.harness} session in {session.cwd}: {ask.body}"
@@ -111,5 +113,5 @@ def _build_mail(tx: Transaction, flight: Flight) -> Mail:
         message_id=message.id,
         body=message.body,
         asks=True,
-        by_user=ask.sender == attention_items.person_for(tx, flight.target),
+        by_user=ask.sender == attention_items.find_person_for(tx, flight.target),
     )

@@ -9,7 +9,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker.operations import agents, attention
 from scout.broker.routing import conversations
-from scout.broker.routing.reserved_files import list_concerning
+from scout.broker.routing.reserved_files import list_relevant_reservations
 from scout.broker.routing.unread import count_unread, find_broadcast
 from scout.broker.routing.views import build_agent_view, build_flight_view
 from scout.broker.transaction.paging import build_page, decode_bound, decode_cursor, get_page_size
@@ -90,7 +90,7 @@ def show_now(tx: Transaction, request: ShowNow) -> Now:
         online=tuple(build_agent_view(tx, one) for one in live),
         agents=agents.count_agents(tx),
         paused=tx.services.paused,
-        reservations=list_concerning(tx),
+        reservations=list_relevant_reservations(tx),
     )
 
 
@@ -148,7 +148,7 @@ def _find_conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | No
         return None
     if request.conversation.startswith("cnv_"):
         found = tx.need(Conversation, "conversation", request.conversation)
-        return conversations.may_read(tx, found).id
+        return conversations.require_readable(tx, found).id
     return conversations.require_channel(tx, request.conversation).id
 
 

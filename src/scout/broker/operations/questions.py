@@ -80,7 +80,7 @@ def _find_conversation(tx: Transaction, request: CreateQuestion, responder: Agen
     if request.conversation_id is None:
         return None
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
-    conversations.may_read(tx, conversation)
+    conversations.require_readable(tx, conversation)
     for one in (tx.sender, responder.id):
         posts.ensure_member(tx, conversation.id, one)
     return conversation.id
@@ -158,19 +158,19 @@ def answer(tx: Transaction, request: AnswerQuestion) -> QuestionView:
         owner = tx.resolve(request.spawn_work.owner_id).agent
         tx.permit(Deed.ADDRESS, build_subject(owner))
         spawn = SpawnWork(title=request.spawn_work.title, owner_id=owner.id)
-    return _show(tx, answers.answer(tx, question, request.answer, seen=request.revision, spawn=spawn))
+    return _show(tx, answers.record_answer(tx, question, request.answer, seen=request.revision, spawn=spawn))
 
 
 def decline(tx: Transaction, request: DeclineQuestion) -> QuestionView:
     """Decline a question, with a reason."""
     question = _get_question(tx, request.question_id)
-    return _show(tx, answers.decline(tx, question, request.reason, seen=request.revision))
+    return _show(tx, answers.record_decline(tx, question, request.reason, seen=request.revision))
 
 
 def close(tx: Transaction, request: CloseQuestion) -> QuestionView:
     """Close a question; asker only."""
     question = _get_question(tx, request.question_id, by_asker=True)
-    return _show(tx, answers.close(tx, question, request.reason, seen=request.revision))
+    return _show(tx, answers.record_close(tx, question, request.reason, seen=request.revision))
 
 
 def reopen(tx: Transaction, request: ReopenQuestion) -> QuestionView:

@@ -10,7 +10,6 @@ from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import access, agents
 from scout.broker.routing import (
     attachments,
-    attention_items,
     conversations,
     posts,
     registration,
@@ -87,7 +86,7 @@ def send(tx: Transaction, request: Send) -> Receipt:
     conversation = _find_conversation(tx, request, target)
     decision = _decide_wake(tx, request, targeting, conversation)
     metadata = _build_metadata(tx, request, targeting, decision, conversation)
-    message = posts.post(
+    message = posts.post_message(
         tx,
         conversation.id,
         body,
@@ -118,7 +117,7 @@ def _build_notes(tx: Transaction, decision: WakeDecision) -> list[str]:
 def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
     """Limit how often an agent may message a person; people and Scout are exempt."""
     actor, limits = tx.actor, tx.rules.limits
-    if target is None or actor.kind is not TokenKind.AGENT or not attention_items.is_person(target):
+    if target is None or actor.kind is not TokenKind.AGENT or not target.is_person:
         return
     most, place = limits.messages_to_person_per_minute, derive_dm_id(tx.sender, target.id)
     back = tx.ledger.one(Message, "messages_back", conversation=place, some=most - 1)
@@ -181,7 +180,7 @@ def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolutio
     """Create the agent at an unused path from the config in the request."""
     tx.permit(Deed.CONTROL, Subject(name=str(path), path=path))
     config = registration.check_config(tx, read_config(request.create or {}))
-    registration.enter_at(tx, path, config)
+    registration.register_agent_at(tx, path, config)
     return tx.resolve(str(path))
 
 
@@ -210,11 +209,11 @@ def _join(tx: Transaction, conversation: Conversation) -> Conversation:
     """Make the sender a member of the conversation; a direct conversation admits only its two members."""
     if conversation.kind in (ConversationKind.CHANNEL, ConversationKind.BROADCAST):
         if conversation.owner != tx.actor.user:
-            conversations.permit_in(tx, Deed.ADDRESS, conversation)
+            conversations.require_permission(tx, Deed.ADDRESS, conversation)
         posts.ensure_member(tx, conversation.id, tx.sender)
         return conversation
     if conversation.kind is ConversationKind.THREAD:
-        conversations.may_read(tx, conversation)
+        conversations.require_readable(tx, conversation)
         posts.ensure_member(tx, conversation.id, tx.sender)
         return conversation
     members = tuple(one.agent_id for one in conversations.list_members(tx, conversation.id))
@@ -314,7 +313,9 @@ def _route(
     if holder is None or named in (None, reached, tx.sender):
         return [delivery]
     # The named agent also gets it in its inbox, although another agent has the next move.
-    also = posts.deliver(tx, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
+    also = posts.create_delivery(
+        tx, message, str(named), rule="named", reason=decision.reason, metadata=metadata
+    )
     return [delivery, also]
 
 
@@ -377,7 +378,7 @@ def get_message(tx: Transaction, request: GetMessage) -> MessageView:
 def _get_readable(tx: Transaction, message_id: str) -> Message:
     message = tx.need(Message, "message", message_id)
     conversation = tx.need(Conversation, "conversation", message.conversation_id)
-    conversations.may_read(tx, conversation)
+    conversations.require_readable(tx, conversation)
     return message
 
 
@@ -401,7 +402,7 @@ def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
     conversation = _find_listed(tx, request)
     if conversation is None:
         return Page(items=())
-    conversations.may_read(tx, conversation)
+    conversations.require_readable(tx, conversation)
     wanted = get_page_size(request.limit, tx.rules.limits)
     if request.newest:
         newest = tx.ledger.many(

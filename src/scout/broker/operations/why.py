@@ -107,7 +107,7 @@ def _read_delivery_events(tx: Transaction, deliveries: Iterable[Delivery]) -> li
 
 def _tell_message(tx: Transaction, ident: str) -> _Story:
     message = tx.need(Message, "message", ident)
-    conversations.may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
+    conversations.require_readable(tx, tx.need(Conversation, "conversation", message.conversation_id))
     most = tx.rules.limits.page_most
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=ident, limit=most)
     return _Story("message", ident, [*_read_post_event(tx, message), *_read_delivery_events(tx, deliveries)])

@@ -100,7 +100,7 @@ def _resolve_addressable(tx: Transaction, address: str | None) -> str | None:
 def _find_conversation_id(tx: Transaction, ident: str | None) -> str | None:
     if ident is None:
         return None
-    return conversations.may_read(tx, tx.need(Conversation, "conversation", ident)).id
+    return conversations.require_readable(tx, tx.need(Conversation, "conversation", ident)).id
 
 
 def describe_assignment(item: WorkItem) -> str:

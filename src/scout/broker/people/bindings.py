@@ -67,7 +67,7 @@ def _find_target(tx: Transaction, request: AddBinding) -> tuple[Agent | None, Co
         return agent, None, agent.owner or tx.services.operator
     name = request.channel or request.conversation_id or ""
     place = tx.get(Conversation, request.conversation_id) or conversations.require_channel(tx, name)
-    conversations.permit_in(tx, Deed.CONTROL, place)
+    conversations.require_permission(tx, Deed.CONTROL, place)
     return None, place, place.owner or tx.actor.user or tx.services.operator
 
 

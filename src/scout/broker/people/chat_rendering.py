@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from scout.broker.routing.attention_items import count_held
+from scout.broker.routing.attention_items import count_held_asks
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention
 from scout.model.conversation import Attachment, Message
@@ -50,7 +50,7 @@ def _read_item(tx: Transaction, post: ChatPost, capabilities: ConnectorCapabilit
     item = tx.get(Attention, post.attention_id)
     if item is None:
         return None
-    text = describe_item(count_held(tx, item), tx.address(item.agent_id))
+    text = describe_item(count_held_asks(tx, item), tx.address(item.agent_id))
     if is_edit(post):
         return PostContent(text, f"**{post.outcome}**")
     offered = _offer(post, item, capabilities)

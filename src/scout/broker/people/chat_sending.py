@@ -291,7 +291,7 @@ def give_up(tx: Transaction, post: ChatPost, problem: str) -> None:
         return
     own = tx.services.system_agent
     place = posts.ensure_direct_conversation(tx, own, message.sender)
-    notice = posts.post(
+    notice = posts.post_message(
         tx,
         place.id,
         f"not shown in the {post.connector} chat of {post.user}: {problem}",
@@ -299,4 +299,6 @@ def give_up(tx: Transaction, post: ChatPost, problem: str) -> None:
         kind=MessageKind.STATUS,
         metadata=Metadata(target_agents=(message.sender,)),
     )
-    posts.deliver(tx, notice, message.sender, rule="notice", reason="a message was not shown in a chat")
+    posts.create_delivery(
+        tx, notice, message.sender, rule="notice", reason="a message was not shown in a chat"
+    )

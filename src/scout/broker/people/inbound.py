@@ -236,8 +236,8 @@ def _add_to_ask(tx: Transaction, ask: Ask, inbound: InboundText) -> str:
     """Post a message that the program of the ask gets with it."""
     body = check_body(_read_body(inbound))
     metadata = Metadata(target_agents=(ask.target,), in_reply_to=None)
-    message = posts.post(tx, ask.conversation_id, body, metadata=metadata)
-    posts.deliver(tx, message, ask.target, rule="chat", reason=f"it comes with {ask.id}")
+    message = posts.post_message(tx, ask.conversation_id, body, metadata=metadata)
+    posts.create_delivery(tx, message, ask.target, rule="chat", reason=f"it comes with {ask.id}")
     return message.id
 
 
@@ -250,9 +250,9 @@ def _take_correction(tx: Transaction, connector: str, inbound: InboundText) -> s
         return None
     metadata = Metadata(in_reply_to=message.id, target_agents=message.target_agents)
     body = check_body(f"{_CORRECTS}\n\n{inbound.text}")
-    corrected = posts.post(tx, message.conversation_id, body, metadata=metadata)
+    corrected = posts.post_message(tx, message.conversation_id, body, metadata=metadata)
     for target in message.target_agents:
-        posts.deliver(tx, corrected, target, rule="chat", reason="a correction of an earlier message")
+        posts.create_delivery(tx, corrected, target, rule="chat", reason="a correction of an earlier message")
     return corrected.id
 
 

@@ -36,19 +36,11 @@ _MANY = 200
 
 
 def queue_chat_posts(tx: Transaction) -> None:
-    """Queue what the events of this transaction show in chats; without any linked chat it costs nothing."""
-    if not any(type(event) in _SHOWN for event in tx.events) or not _has_chats(tx):
-        return
+    """Queue what the events of this transaction show in chats."""
     for event in tuple(tx.events):
         show = _SHOWN.get(type(event))
         if show is not None:
             show(tx, event)
-
-
-def _has_chats(tx: Transaction) -> bool:
-    if tx.cache.has_chats is None:
-        tx.cache.has_chats = bool(tx.ledger.value("chats_exist"))
-    return tx.cache.has_chats
 
 
 # -- messages ----------------------------------------------------------------------------------------

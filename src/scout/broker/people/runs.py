@@ -133,7 +133,7 @@ def make_ask(tx: Transaction, schedule: Schedule) -> AskReceipt:
 
 def _record_run(tx: Transaction, fired: Schedule) -> Schedule:
     tx.record(ScheduleFired, fired, move=ScheduleMove.FIRE, reason=fired.reason)
-    scheduled_runs.settle_item(tx, fired, "it runs again")
+    scheduled_runs.close_schedule_item(tx, fired, "it runs again")
     return fired
 
 

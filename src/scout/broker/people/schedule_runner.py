@@ -1,8 +1,8 @@
 """Runs schedules when they are due. Its cost follows what is due, not how many schedules there are.
 
 The next time is kept in memory: it is read from an index after each round, and lowered by the events of
-schedules that change. Until then nothing is read. The wait is short enough to notice that the machine slept
-or that its clock was set.
+schedules that change. Until then nothing is read. Housekeeping looks at the clock every second, because the
+machine may have slept or its clock may have been set.
 """
 
 import asyncio
@@ -77,6 +77,12 @@ class ScheduleRunner:
     def on_node(self, _: NodeEvent) -> None:
         """Look at once when a pause ends."""
         self._changed.set()
+
+    def check(self) -> None:
+        """Wake if something is due earlier than the wait assumed."""
+        services = self._services
+        if services.paused is None and self._next is not None and self._next <= services.clock.now():
+            self._changed.set()
 
     # -- waiting -------------------------------------------------------------------------------------
 

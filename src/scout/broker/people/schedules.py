@@ -114,7 +114,7 @@ def _create(tx: Transaction, request: AddSchedule, cron: str, zone_name: str, zo
         created_at=tx.now,
         updated_at=tx.now,
         owner=owner,
-        agent_id=registration.enter_at(tx, path, config).id,
+        agent_id=registration.register_agent_at(tx, path, config).id,
         cron=cron,
         time_zone=zone_name,
         target=target,
@@ -175,7 +175,7 @@ def _find_channel(tx: Transaction, name: str | None) -> str | None:
     """Return the id of a channel that the caller may read."""
     if name is None or name == _NONE:
         return None
-    return conversations.may_read(tx, conversations.require_channel(tx, name)).id
+    return conversations.require_readable(tx, conversations.require_channel(tx, name)).id
 
 
 def _join_channel(tx: Transaction, schedule: Schedule) -> None:
@@ -246,7 +246,7 @@ def remove_schedule(tx: Transaction, request: RemoveSchedule) -> ScheduleView:
     schedule = _find_own(tx, request.schedule_id)
     ended = end_schedule(schedule, request.reason or "removed", tx.now, seen=request.revision)
     _record(tx, ended, ScheduleMove.END)
-    scheduled_runs.settle_item(tx, ended, "it was removed")
+    scheduled_runs.close_schedule_item(tx, ended, "it was removed")
     agent = tx.need(Agent, "agent", schedule.agent_id)
     if agent.lifecycle is not Lifecycle.RETIRED:
         lifecycle.retire_agent(tx, agent, ended.reason)

@@ -92,11 +92,13 @@ class Connectors:
         self._lanes[setup.connector] = lane
         self._services.connector_states[setup.connector] = lane.health.state
         lane.task = asyncio.get_running_loop().create_task(self._watch(lane))
+        self._broker.renew_listeners()
 
     async def stop(self, name: str) -> None:
         """Stop one and let go of its connections."""
         lane = self._lanes.pop(name, None)
         self._services.connector_states.pop(name, None)
+        self._broker.renew_listeners()
         if lane is not None and lane.task is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
@@ -129,6 +131,9 @@ class Connectors:
     # -- events ------------------------------------------------------------------------------------
 
     def subscriptions(self) -> Subscriptions:
+        """Return what is listened to: nothing, if no connector is set up."""
+        if not self._lanes:
+            return ()
         return ((self._on_post, (ChatPostEvent,)), (self._on_flight, (FlightEvent,)))
 
     def _on_post(self, event: ChatPostEvent) -> None:
@@ -141,7 +146,7 @@ class Connectors:
         flight = event.payload.record
         for lane in self._lanes.values():
             lane.typing.pop(flight.id, None)
-        if self._lanes and flight.state is FlightState.RUNNING:
+        if flight.state is FlightState.RUNNING:
             ledger = self._broker.glance()
             ask = ledger.get(Ask, flight.ask_id)
             system = admission.admit_system(self._services)

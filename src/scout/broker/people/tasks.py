@@ -40,7 +40,7 @@ def create_task(tx: Transaction, request: CreateTask) -> AskReceipt:
         model=request.model or (place.model if place and request.harness is None else None),
     )
     folder = place.project_root if place else None
-    registration.enter_at(tx, path, registration.check_config(tx, config), folder=folder)
+    registration.register_agent_at(tx, path, registration.check_config(tx, config), folder=folder)
     ask = MakeAsk(
         to=str(path),
         body=request.body,

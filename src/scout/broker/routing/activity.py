@@ -16,13 +16,13 @@ from scout.store.ledger import LAST
 def find_last_activity(
     tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], records: Sequence[Flight | Attention]
 ) -> Time:
-    """Return when it last acted, was asked or was changed; unread mail does not count."""
+    """Return when an agent last acted, was asked or was changed; unread mail does not count."""
     moments = [agent.updated_at, *(one.updated_at for one in records)]
     moments += [one.updated_at if one.held else one.last_seen or one.created_at for one in endpoints]
     return max([*moments, *tx.ledger.times("last_deed", agent=agent.id)])
 
 
-def with_last_activity(tx: Transaction, agent: Agent) -> Agent:
-    """Return an agent with its latest activity, which its row has only as of the last sweep."""
+def add_last_activity(tx: Transaction, agent: Agent) -> Agent:
+    """Return an agent with its latest activity; the stored row is as old as the last sweep."""
     flights = tx.ledger.many(Flight, "flights_to", agent=agent.id, before=LAST, limit=1)
     return replace(agent, last_active_at=find_last_activity(tx, agent, tx.endpoints(agent.id), flights))

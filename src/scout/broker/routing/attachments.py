@@ -54,7 +54,7 @@ def _is_shown(tx: Transaction, message: Message) -> bool:
         return True
     conversation = tx.need(Conversation, "conversation", message.conversation_id)
     try:
-        conversations.may_read(tx, conversation)
+        conversations.require_readable(tx, conversation)
     except Refused:
         return False
     return True

@@ -50,11 +50,6 @@ _HELD = "held:"
 _ALLOWANCES = 500
 
 
-def is_person(agent: Agent | None) -> bool:
-    """Whether an agent represents a person, not a program."""
-    return agent is not None and agent.is_person
-
-
 def find_person(tx: Transaction, user: str) -> str:
     """Return the id of the agent that represents a user; the operator's if the user is retired or unknown."""
     if user == tx.services.operator:
@@ -65,8 +60,8 @@ def find_person(tx: Transaction, user: str) -> str:
     return found.id if found is not None and in_service else tx.services.operator_agent
 
 
-def person_for(tx: Transaction, agent_id: str | None) -> str:
-    """Return the person who answers for an agent: its user, in person."""
+def find_person_for(tx: Transaction, agent_id: str | None) -> str:
+    """Return the person who is responsible for an agent: its user."""
     agent = tx.agent(agent_id)
     return find_person(tx, (agent.owner if agent else None) or tx.services.operator)
 
@@ -104,16 +99,16 @@ def open_item(
         actions=list_actions(kind, options),
         **more,
     )
-    ranked = replace(item, rank=_rank(tx, item)) if agent_id else item
+    ranked = replace(item, rank=_compute_rank(tx, item)) if agent_id else item
     return tx.record(AttentionCreated, check_attention(ranked), move="create")
 
 
-def _rank(tx: Transaction, item: Attention) -> int:
+def _compute_rank(tx: Transaction, item: Attention) -> int:
     return tx.ledger.value("attention_rank", user=item.user, agent=item.agent_id, urgency=item.urgency)
 
 
 def _check_raising(tx: Transaction, agent_id: str | None) -> None:
-    """Limit how many items an agent raises, so that it cannot bury others'; people and Scout are exempt."""
+    """Limit the items that one agent raises, so that it cannot bury those of others. People are exempt."""
     actor, ledger, limits = tx.actor, tx.ledger, tx.rules.limits
     if actor.kind is not TokenKind.AGENT or agent_id is None or is_person_for(actor, actor.user):
         return
@@ -139,13 +134,13 @@ class _Matter(NamedTuple):
 def sync_item(tx: Transaction, record: Question | WorkItem) -> None:
     """Open an item while a person holds the record's next move, and close it when the record moves on."""
     holder = tx.agent(record.next_move_owner_id)
-    matter = _choose_matter(record) if is_person(holder) else None
+    matter = _choose_matter(record) if holder is not None and holder.is_person else None
     asked = _find_open_item(tx, record)
     for item in tx.ledger.many(Attention, "attention_about", dedupe=record.id):
         if item != asked and (matter is None or not _is_same(item, matter, holder)):
             close_item(tx, item)
     if matter is not None and holder is not None and asked is None:
-        _remind(tx, record, matter, holder)
+        _open_matter_item(tx, record, matter, holder)
 
 
 def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
@@ -177,7 +172,7 @@ def _choose_matter(record: Question | WorkItem) -> _Matter | None:
     return _Matter(AttentionKind.WAITING, shorten_title(f"waiting for you: {record.title}"), record.owner_id)
 
 
-def _remind(tx: Transaction, record: Question | WorkItem, matter: _Matter, holder: Agent) -> None:
+def _open_matter_item(tx: Transaction, record: Question | WorkItem, matter: _Matter, holder: Agent) -> None:
     question = record if isinstance(record, Question) else None
     open_item(
         tx,
@@ -208,7 +203,7 @@ def close_item(tx: Transaction, item: Attention, reason: str = "settled elsewher
     by, step = tx.services.system_agent, AttentionMove.DISMISS
     gone = decide_attention(item, step, by, tx.now, reason=reason)
     tx.record(ATTENTION_EVENTS[step], gone, move=step, reason=reason, source=by)
-    release_blocked(tx, gone)
+    resume_blocked_records(tx, gone)
 
 
 # -- blocked records ---------------------------------------------------------------------------------
@@ -227,7 +222,7 @@ def block_on_item(tx: Transaction, item: Attention, flight: Flight | None, work:
         tx.record(WorkItemUpdated, held, move=WorkMove.WAIT, reason=reason)
 
 
-def release_blocked(tx: Transaction, item: Attention) -> list[Flight]:
+def resume_blocked_records(tx: Transaction, item: Attention) -> list[Flight]:
     """Resume the flights and the work item that wait for this item; return the flights.
 
     Their reasons omit the answer, because others can read them.
@@ -257,7 +252,7 @@ def _is_waiting_for(record: Flight | WorkItem, item: Attention) -> bool:
     return record.waiting_on is not None and record.waiting_on.ref == item.id
 
 
-def close_items_of(tx: Transaction, flight: Flight) -> None:
+def close_flight_items(tx: Transaction, flight: Flight) -> None:
     """Close the items of a finished flight, unless another flight waits for the same item."""
     item = _find_open_item(tx, flight)
     if item is not None:
@@ -318,7 +313,7 @@ def _is_waiting_for_operator(flight: Flight) -> bool:
     return flight.phase is FlightPhase.HELD and on is not None and on.kind is WaitingKind.OPERATOR
 
 
-def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
+def open_held_item(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
     """Make sure that there is one open item about the flights held for an agent."""
     agent = tx.need(Agent, "agent", agent_id)
     tries = [f"try: {build_command_line(remedy)}" for remedy in remedies]
@@ -334,20 +329,20 @@ def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remed
     )
 
 
-def has_item(ledger: Ledger, agent_id: str) -> bool:
+def has_held_item(ledger: Ledger, agent_id: str) -> bool:
     """Whether there is an open item about the flights held for an agent."""
     return bool(ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"))
 
 
-def settle_held(tx: Transaction, agent_id: str) -> None:
-    """Close the item when no flight of the agent is held any more."""
+def close_held_item(tx: Transaction, agent_id: str) -> None:
+    """Close the item once no flight of the agent is held."""
     if list_held_flights(tx.ledger, agent_id):
         return
     for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
         close_item(tx, item, "no ask is held any more")
 
 
-def count_held(tx: Transaction, item: Attention) -> Attention:
+def count_held_asks(tx: Transaction, item: Attention) -> Attention:
     """Return the item with the current number of held asks in its title; the count is not stored."""
     if not (item.dedupe or "").startswith(_HELD) or item.agent_id is None:
         return item

@@ -21,7 +21,7 @@ _SESSIONS = 20  # transcripts of the parent, newest first
 
 
 class ParentFiles(NamedTuple):
-    """What a memory or search agent is told of its parent, and the folders that it may read."""
+    """What a memory or search agent learns about its parent, and the folders that it may read."""
 
     context: ParentContext
     folders: tuple[str, ...]
@@ -31,7 +31,7 @@ class ParentFiles(NamedTuple):
 
 
 def ensure_named_child(tx: Transaction, address: str) -> None:
-    """Create the memory or search agent that an address names, if its parent exists and it does not."""
+    """Create the memory or search agent that an address names, if only its parent exists."""
     if "/memory" not in address and "/search/" not in address:
         return
     path = _read_path(tx, address)
@@ -43,7 +43,7 @@ def ensure_named_child(tx: Transaction, address: str) -> None:
 
 
 def ensure_child(tx: Transaction, parent: Agent, child: AskedChild) -> Agent:
-    """Return the memory of an agent, created if needed; or a new search agent of it."""
+    """Return an agent's memory agent, created if needed, or a new search agent for it."""
     if child is AskedChild.SEARCH:
         return _create_child(tx, parent, parent.path.search(parent.next_search_index))
     path = parent.path.memory()
@@ -63,7 +63,7 @@ def _read_path(tx: Transaction, address: str) -> AgentPath | None:
 
 
 def _create_child(tx: Transaction, parent: Agent, path: AgentPath) -> Agent:
-    """Store the child under the parent's next index. It only reads, and has few tools."""
+    """Store the child under the parent's next index. It may only read, and has few tools."""
     tx.permit(Deed.ASK, build_subject(parent))
     if parent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.build_retired_refusal(tx, parent))
@@ -71,7 +71,7 @@ def _create_child(tx: Transaction, parent: Agent, path: AgentPath) -> Agent:
     config = AgentConfig(
         description=f"{word} of {tx.address(parent.id)}", permission_profile=PermissionProfile.OBSERVE
     )
-    return registration.enter_at(tx, path, config, tool_role=ToolRole.WORKER)
+    return registration.register_agent_at(tx, path, config, tool_role=ToolRole.WORKER)
 
 
 # -- reading -------------------------------------------------------------------------------------------

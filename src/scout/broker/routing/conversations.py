@@ -54,22 +54,22 @@ def find_membership(tx: Transaction, conversation_id: str) -> Member | None:
     return member if member is not None and member.left_at is None else None
 
 
-def may_read(tx: Transaction, conversation: Conversation) -> Conversation:
+def require_readable(tx: Transaction, conversation: Conversation) -> Conversation:
     """Return the conversation if the caller may read it, else refuse."""
     if conversation.kind is ConversationKind.THREAD:
-        may_read(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
+        require_readable(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
         return conversation
     mine = find_membership(tx, conversation.id)
     told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == tx.actor.user
     if mine is None and not told_all:
-        permit_in(tx, Deed.READ, conversation)
+        require_permission(tx, Deed.READ, conversation)
     return conversation
 
 
-def permit_in(tx: Transaction, deed: Deed, conversation: Conversation) -> None:
-    """Refuse what the caller may not do in a conversation. For another user it does not exist.
+def require_permission(tx: Transaction, deed: Deed, conversation: Conversation) -> None:
+    """Refuse an action that the caller may not take in a conversation; another user gets `not_found`.
 
-    The id of a channel follows from its owner and name, so a refusal would tell that there is one.
+    A channel's id is derived from its owner and name, so any other refusal would reveal that it exists.
     """
     subject, owner = build_subject(conversation), conversation.owner
     known = owner is None or owner in tx.view.users or tx.is_operator
@@ -81,7 +81,7 @@ def permit_in(tx: Transaction, deed: Deed, conversation: Conversation) -> None:
 def ensure_thread(tx: Transaction, message_id: str) -> Conversation:
     """Return the thread on a message, created if needed; readers of the message may create it."""
     message = tx.need(Message, "message", message_id)
-    parent = may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
+    parent = require_readable(tx, tx.need(Conversation, "conversation", message.conversation_id))
     found = tx.conversation(derive_thread_id(message.id))
     if found is not None:
         return found

@@ -96,7 +96,7 @@ def find_newest_message(tx: Transaction, conversation_id: str) -> Message | None
     return tx.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
 
-def post(
+def post_message(
     tx: Transaction,
     conversation_id: str,
     body: str,
@@ -134,7 +134,7 @@ def post(
     return read_message(event)
 
 
-def deliver(
+def create_delivery(
     tx: Transaction,
     message: Message,
     target: str,
@@ -179,6 +179,8 @@ def deliver(
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
+    if message.flight_id is None and (recipient := tx.agent(target)) is not None and recipient.is_person:
+        tx.mail_to_people.append(delivery)
     return tx.record(
         DeliveryRequested,
         check_origin(delivery),

@@ -59,7 +59,9 @@ def check_profile(tx: Transaction, wanted: PermissionProfile | None, was: Permis
         raise Refused(Forbidden(action="set the profile trusted", subject="a program", needs=needs))
 
 
-def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Surroundings | None) -> Agent:
+def register_agent(
+    tx: Transaction, decided: Registration, config: AgentConfig, place: Surroundings | None
+) -> Agent:
     """Store a new agent under the decided names."""
     spelling = decided.spelling
     assert spelling is not None  # a decision without an existing agent has a spelling
@@ -86,7 +88,7 @@ def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Su
     return agent
 
 
-def enter_at(
+def register_agent_at(
     tx: Transaction,
     path: AgentPath,
     config: AgentConfig,
@@ -161,7 +163,7 @@ def ensure_base_agent(tx: Transaction, place: Surroundings) -> Agent:
     for folder in dict.fromkeys(one for one in folders if one):
         if (found := own.of_project(folder)) is not None:
             return found
-    return _enter_base_agent(tx, place)
+    return _register_base_agent(tx, place)
 
 
 def ensure_root_agent(tx: Transaction, place: Surroundings) -> Agent:
@@ -170,7 +172,7 @@ def ensure_root_agent(tx: Transaction, place: Surroundings) -> Agent:
     It may have no birth branch, if it was registered before the project had one.
     """
     found = find_root_agent(tx, place.project_root, place.branch or MAIN_BRANCH)
-    return found or _enter_base_agent(tx, place)
+    return found or _register_base_agent(tx, place)
 
 
 def find_root_agent(tx: Transaction, root: str | None, branch: str) -> Agent | None:
@@ -181,7 +183,7 @@ def find_root_agent(tx: Transaction, root: str | None, branch: str) -> Agent | N
     return tx.ledger.one(Agent, "root_agent", root=root)
 
 
-def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
+def _register_base_agent(tx: Transaction, place: Surroundings) -> Agent:
     """Register the agent of a project under the name of its directory, or return the one that has it."""
     owner = tx.actor.user or tx.services.operator
 
@@ -213,4 +215,4 @@ def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
         look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
         raise Refused(routes.build_unknown_harness_refusal(tx.services, place.harness, look, hint=hint))
     config = AgentConfig(harness=place.harness, model=place.model)
-    return enter(tx, decided, config, place)
+    return register_agent(tx, decided, config, place)

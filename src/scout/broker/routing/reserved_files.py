@@ -13,13 +13,15 @@ _EACH = 200
 _SHOWN = 20
 
 
-def list_concerning(tx: Transaction) -> tuple[ReservationView, ...]:
-    """Return the active reservations that concern the caller, those that end first first."""
+def list_relevant_reservations(tx: Transaction) -> tuple[ReservationView, ...]:
+    """Return the active reservations that concern the caller; the first to expire comes first."""
     many, me = tx.ledger.many, tx.actor.agent_id or ""
     found = many(Reservation, "reservations_of_agent", agent=me, limit=_EACH)
     for root in dict.fromkeys(_list_roots(tx)):
         found += many(Reservation, "reservations_in", root=root, limit=_EACH)
-    active = {one.id: one for one in found if is_active_reservation(one, tx.now) and may_see(tx, one)}
+    active = {
+        one.id: one for one in found if is_active_reservation(one, tx.now) and may_see_reservation(tx, one)
+    }
     ordered = sorted(active.values(), key=lambda one: (one.expires_at, one.id))
     return tuple(build_reservation_view(tx, one) for one in ordered[:_SHOWN])
 
@@ -38,8 +40,8 @@ def _list_roots(tx: Transaction) -> Iterator[str]:
         yield f"{spawned.project_root}/.git"
 
 
-def may_see(tx: Transaction, reservation: Reservation) -> bool:
-    """Whether the caller may see a reservation: it may if it may see its holder."""
+def may_see_reservation(tx: Transaction, reservation: Reservation) -> bool:
+    """Whether the caller may see a reservation, which is the case if it may see the holder."""
     agent = tx.agent(reservation.agent_id)
     return agent is not None and tx.allows(Deed.SEE, build_subject(agent))
 

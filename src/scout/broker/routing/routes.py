@@ -110,7 +110,11 @@ def choose_route(
 ) -> AgentRoute:
     """Return the route to an agent. `harness`: only this one; `strict`: refuse if no harness can run it."""
     endpoints = list_shared_endpoints(tx.endpoints(agent.id))
-    endpoint = choice.endpoint if choice else _find_online_endpoint(tx, endpoints) or _let_go(endpoints)
+    endpoint = (
+        choice.endpoint
+        if choice
+        else _find_online_endpoint(tx, endpoints) or _find_released_endpoint(endpoints)
+    )
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, tx.now, tx.rules.periods.online_within):
             return AgentRoute(reach=_build_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
@@ -126,13 +130,13 @@ def _find_online_endpoint(tx: Transaction, endpoints: Sequence[Endpoint]) -> End
     return next((one for one in endpoints if is_online(one, tx.now, within)), None)
 
 
-def is_let_go(endpoint: Endpoint) -> bool:
-    """Whether the endpoint belongs to a session of Scout's that was released while its agent slept."""
+def is_released_endpoint(endpoint: Endpoint) -> bool:
+    """Whether the endpoint is held by Scout, and its session was released while the agent slept."""
     return endpoint.held and endpoint.state is EndpointState.STALE
 
 
-def _let_go(endpoints: Sequence[Endpoint]) -> Endpoint | None:
-    return next((one for one in reversed(endpoints) if is_let_go(one)), None)
+def _find_released_endpoint(endpoints: Sequence[Endpoint]) -> Endpoint | None:
+    return next((one for one in reversed(endpoints) if is_released_endpoint(one)), None)
 
 
 def is_live(tx: Transaction, agent: Agent) -> bool:
@@ -157,7 +161,7 @@ def _build_reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], w
 
 
 def choose_runner(tx: Transaction, agent: Agent) -> str:
-    """Return the harness that would run an agent, or refuse: none is ready, or several are."""
+    """Return the harness that would run an agent; refuse if none or several are ready."""
     harness, _ = _choose_harness(tx, agent, None, strict=True)
     assert harness is not None  # a strict choice without one is refused
     return harness
@@ -196,8 +200,10 @@ def _choose_harness(tx: Transaction, agent: Agent, named: str | None, strict: bo
 
 def find_set_harness(tx: Transaction, agent: Agent) -> str | None:
     """Return the harness that is set for an agent: in its config, else for its role."""
+    if agent.config.harness:
+        return agent.config.harness
     role = find_runtime(tx.rules.roles, agent.model_role)
-    return agent.config.harness or (role.harness if role is not None else None)
+    return role.harness if role is not None else None
 
 
 def choose_agent_runtime(tx: Transaction, agent: Agent, harness: str) -> HarnessModel:
@@ -244,7 +250,7 @@ def describe_profile(tx: Transaction, agent: Agent, route: AgentRoute) -> tuple[
 
 
 def _check_folder(tx: Transaction, agent: Agent, harness: str) -> None:
-    """Refuse if no program may be started in the agent's own directory."""
+    """Refuse an agent whose directory is outside the allowed roots."""
     folder = get_folder(agent)
     if folder is None:
         return
@@ -264,7 +270,7 @@ def check_folder(tx: Transaction, folder: str, harness: str, repository: str | N
 
 
 def _get_root_owner(tx: Transaction) -> Actor:
-    """Return the actor for the root check; without a token (the broker itself) it cannot add a root."""
+    """Return the actor for the root check. The broker itself has no token and cannot add a root."""
     actor = tx.actor
     return actor if actor.token_id else replace(actor, kind=TokenKind.AGENT)
 

@@ -163,7 +163,7 @@ def _find_unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> 
     return Followed(found.id, since, upcoming[0].seq if upcoming else None)
 
 
-def read_up_to(tx: Transaction, agent_id: str, conversation_id: str) -> int:
+def find_read_cursor(tx: Transaction, agent_id: str, conversation_id: str) -> int:
     """Return an agent's read cursor in a group conversation."""
     rows = tx.ledger.rows("followed_at", agent=agent_id, conversation=conversation_id)
     if rows:

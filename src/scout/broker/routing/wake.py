@@ -12,7 +12,7 @@ from scout.broker.routing import (
     posts,
     routes,
 )
-from scout.broker.routing.attention_items import person_for, show_held
+from scout.broker.routing.attention_items import find_person_for, open_held_item
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, IfUnreachable
@@ -101,7 +101,7 @@ def deliver_ask(
     waits: bool = False,
 ) -> Delivery:
     """Create the delivery of an ask, which starts a program if the decision is to wake."""
-    return posts.deliver(
+    return posts.create_delivery(
         tx,
         message,
         ask.target,
@@ -124,11 +124,11 @@ def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, 
         until, kind, reason = None, WaitingKind.OPERATOR, explain_decision(tx, decision)
         check = _HOUR  # the budget is free again by then; a manual start needs no reminder
         if decision.rule != get_code(WakeBudget):
-            show_held(tx, ask.target, "is started by hand", decision.remedies)
+            open_held_item(tx, ask.target, "is started by hand", decision.remedies)
     else:
         return flight
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
-    owner = person_for(tx, ask.target)
+    owner = find_person_for(tx, ask.target)
     held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=reason)
     return replace(held, next_check_at=tx.now.plus(check))
 
@@ -219,11 +219,11 @@ def deliver_message(
     """
     holder = decision.holder
     if decision.action is WakeAction.HOLD and decision.rule != get_code(WakeBudget):
-        show_held(tx, reached, "is started by hand", decision.remedies)
+        open_held_item(tx, reached, "is started by hand", decision.remedies)
     wakes = decision.action is WakeAction.WAKE
     agent = tx.agent(reached) if wakes else None
     route = routes.choose_route(tx, agent) if agent else None
-    return posts.deliver(
+    return posts.create_delivery(
         tx,
         message,
         reached,

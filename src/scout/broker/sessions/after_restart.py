@@ -127,6 +127,6 @@ def _record_look(tx: Transaction, ident: str, why_not: str) -> None:
     ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     works = any(one.state is EndpointState.WORKING for one in ways if one.state not in ENDPOINT.terminal)
     if why_not and not works and session.terminal is None:
-        session_end.end(tx, session, why_not, SessionClass.NOT_ATTACHABLE)
+        session_end.record_session_end(tx, session, why_not, SessionClass.NOT_ATTACHABLE)
     else:
         _record_class(tx, session, SessionClass.RESUMABLE)

@@ -114,7 +114,7 @@ async def _end_failed(
 ) -> None:
     ident = opening.spec.session_id
     await call.broker.as_system(
-        lambda tx: session_end.end(tx, tx.need(Session, "session", ident), reason, ending)
+        lambda tx: session_end.record_session_end(tx, tx.need(Session, "session", ident), reason, ending)
     )
 
 

@@ -284,4 +284,4 @@ def stop(tx: Transaction, request: StopSession) -> Session:
     tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", session.agent_id)))
     who = tx.address(tx.sender)
     reason = f"the session was stopped by {who}{f': {request.reason}' if request.reason else ''}"
-    return session_end.end(tx, session, reason)
+    return session_end.record_session_end(tx, session, reason)

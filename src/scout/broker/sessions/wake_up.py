@@ -94,7 +94,9 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
             flight_state.finish_flight(tx, flight, cancel_flight(flight, reason, tx.now))
             flights.append(flight.id)
         else:
-            others.append((endpoint.harness or "", endpoint.session_id or "", turn_record.run_id(delivery)))
+            others.append(
+                (endpoint.harness or "", endpoint.session_id or "", turn_record.build_run_id(delivery))
+            )
     address = tx.address(agent.id)
     told = reason if flights or others else "no turn was running"
     return Interrupted(

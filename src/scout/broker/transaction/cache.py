@@ -14,6 +14,9 @@ reached.
 `keep` remembers a name only if its meaning depends on names alone: not on online agents, the caller's
 folder, or a harness that an agent may get later. Everything else is resolved each time.
 
+`existing` remembers whether there is any chat, child, open item or reservation. Where there is none, a
+transaction does not look for what would follow from one.
+
 A transaction may be rolled back after `apply` saw its events. Then everything is dropped (`forget`),
 which costs a few reads and is always right.
 """
@@ -27,6 +30,7 @@ from scout.base.record import Record
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.ask import Ask
+from scout.model.attention import Attention
 from scout.model.conversation import Conversation
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
@@ -35,6 +39,7 @@ from scout.model.grant import Grant
 from scout.model.node import Node
 from scout.model.people.binding import Binding
 from scout.model.people.user import ConnectorKey
+from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.token import Token
 from scout.policy.resolve import Resolution
@@ -62,7 +67,7 @@ class Cache:
         self._asked: dict[str, deque[int]] = {}  # the times of each sender's recent asks
         self._open: dict[str, set[str]] = {}  # each agent's open flights
         self.last_seq: int | None = None
-        self.has_chats: bool | None = None  # whether any chat is linked or bound; None: not known
+        self.existing: dict[str, bool] = {}  # whether there is any record of a kind that few have
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._apply_endpoint,
             Agent: self._apply_agent,
@@ -75,8 +80,10 @@ class Cache:
             Delivery: self._replace_record,
             Flight: self._apply_flight,
             Token: self._replace_record,
-            ConnectorKey: lambda _: self._forget_chats(),
-            Binding: lambda _: self._forget_chats(),
+            Attention: lambda _: self.existing.pop("items", None),
+            Binding: lambda _: self.existing.pop("chats", None),
+            ConnectorKey: lambda _: self.existing.pop("chats", None),
+            Reservation: lambda _: self.existing.pop("reservations", None),
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
@@ -150,6 +157,7 @@ class Cache:
 
     def _apply_agent(self, agent: Agent) -> None:
         self.agents.pop(agent.id, None)
+        self.existing.pop("children", None)
         self._forget_addresses()
 
     def forget(self) -> None:
@@ -157,7 +165,7 @@ class Cache:
         for kept in (*self._list_tables(), self.recent):
             kept.clear()
         self._forget_addresses()
-        self._forget_chats()
+        self.existing.clear()
         self.last_seq = None
 
     def make_room(self) -> None:
@@ -167,9 +175,6 @@ class Cache:
 
     def _list_tables(self) -> tuple[dict[Any, Any], ...]:
         return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
-
-    def _forget_chats(self) -> None:
-        self.has_chats = None
 
     def _forget_addresses(self) -> None:
         """Forget addresses after a change of an agent or an alias; sessions and nodes change none."""

@@ -14,6 +14,7 @@ from scout.broker.transaction.services import Services
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.conversation import Conversation
+from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Changed, Event, Metadata
 from scout.model.grant import Grant, is_valid_grant
@@ -77,6 +78,8 @@ class Transaction:
         self.new_roots: list[str] = []
         # Sizes of the stored files that the request names.
         self.files: Mapping[str, int] = {}
+        # Deliveries of plain messages to people, which their foreground agents may get too.
+        self.mail_to_people: list[Delivery] = []
         # Alarms for the operator, raised even if the request is refused.
         self.alarms: list[Diagnostic] = []
 
@@ -248,6 +251,16 @@ class Transaction:
         if found is not None:
             kept[conversation_id] = found
         return found
+
+    def has_any(self, what: str) -> bool:
+        """Whether any `chats`, `children`, `items` or `reservations` exist; cached likewise.
+
+        Most Scouts have none, and then what follows from them need not be looked for.
+        """
+        kept = self.cache.existing
+        if what not in kept:
+            kept[what] = bool(self.ledger.value(f"{what}_exist"))
+        return kept[what]
 
     def address(self, agent_id: str | None) -> str:
         """Return the name under which an agent is shown; its id if it has none."""

@@ -294,7 +294,9 @@ def end_sessions(tx: Transaction, agent_id: str) -> list[Session]:
     """End the agent's live sessions, and return them."""
     live = tx.ledger.many(Session, "sessions_of", agent=agent_id, before=LAST, limit=_MANY)
     return [
-        session_end.end(tx, one, "its agent is finished") for one in live if one.state not in SESSION.settled
+        session_end.record_session_end(tx, one, "its agent is finished")
+        for one in live
+        if one.state not in SESSION.settled
     ]
 
 

@@ -280,7 +280,7 @@ async def _end_session(job: _Job) -> None:
 
     def end(tx: Transaction) -> None:
         session = tx.need(Session, "session", ident)
-        session_end.end(tx, session, reason, SessionClass.NOT_ATTACHABLE)
+        session_end.record_session_end(tx, session, reason, SessionClass.NOT_ATTACHABLE)
 
     await job.call.broker.as_system(end)
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import reservations as effects
 from scout.broker.operations import agents
-from scout.broker.routing.attention_items import is_person
-from scout.broker.routing.reserved_files import build_reservation_view, may_see
+from scout.broker.routing.reserved_files import build_reservation_view, may_see_reservation
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import build_filtered_page, decode_bound
@@ -171,7 +170,7 @@ def list_reservations(tx: Transaction, request: ListReservations) -> Page[Reserv
 
     def is_wanted(one: Reservation) -> bool:
         alive = request.all or is_active_reservation(one, tx.now)
-        return alive and (holder is None or one.agent_id == holder.id) and may_see(tx, one)
+        return alive and (holder is None or one.agent_id == holder.id) and may_see_reservation(tx, one)
 
     query = "reservations_all" if request.all else "reservations_active"
     listed = build_filtered_page(
@@ -191,7 +190,7 @@ def get(tx: Transaction, request: GetReservation) -> ReservationView:
 
 def _find(tx: Transaction, ident: str) -> Reservation:
     found = tx.need(Reservation, "reservation", ident)
-    if not may_see(tx, found):
+    if not may_see_reservation(tx, found):
         raise tx.missing("reservation", ident)
     return found
 
@@ -211,7 +210,7 @@ def release(tx: Transaction, request: ReleaseReservation) -> ReservationView:
         raise _add_question(tx, refusal, found) from None
     if found.state in RESERVATION.terminal:
         return build_reservation_view(tx, found)
-    return build_reservation_view(tx, effects.release(tx, found, request.reason or "released"))
+    return build_reservation_view(tx, effects.record_release(tx, found, request.reason or "released"))
 
 
 def _add_question(tx: Transaction, refusal: Refused, reservation: Reservation) -> Refused:
@@ -290,7 +289,7 @@ def _tell_holder(tx: Transaction, path: str, by: Reservation) -> str:
 
 def _is_person(tx: Transaction, agent_id: str) -> bool:
     agent = tx.agent(agent_id)
-    return agent is not None and is_person(agent)
+    return agent is not None and agent.is_person
 
 
 def _decide(tx: Transaction, path: str, place: WorkTreePath) -> EditDecision:
@@ -322,4 +321,4 @@ def _list_held_in(tx: Transaction, root: str) -> list[Reservation]:
     """Return the active reservations of a root; guests and other users know those of agents they may see."""
     found = tx.ledger.many(Reservation, "reservations_in", root=root, limit=_MANY)
     sees_all = tx.actor.kind is not TokenKind.GUEST and tx.actor.user == tx.services.operator
-    return [one for one in found if sees_all or may_see(tx, one)]
+    return [one for one in found if sees_all or may_see_reservation(tx, one)]

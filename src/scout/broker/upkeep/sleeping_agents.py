@@ -109,4 +109,4 @@ def _release_session(tx: Transaction, endpoint: Endpoint) -> None:
     if session is not None:
         tx.record(SessionEnded, end_session(session, _LET_GO, tx.now), move="end", reason=_LET_GO)
         admission.revoke_session_tokens(tx, session, _LET_GO)
-        reservations.end_of_session(tx, session.id, _LET_GO)
+        reservations.release_for_session(tx, session.id, _LET_GO)

@@ -18,7 +18,7 @@ from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state, held_flights, reminders, reservations, session_end
 from scout.broker.operations import decisions
-from scout.broker.routing.attention_items import person_for
+from scout.broker.routing.attention_items import find_person_for
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sleeping_agents
@@ -206,7 +206,7 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
         case None:
             pass
         case SweepNudge():
-            reminders.remind(tx, record, action)
+            reminders.record_reminder(tx, record, action)
         case Expire():
             _expire_record(tx, record, action.rule)
         case Release():
@@ -224,14 +224,14 @@ def _find_person(tx: Transaction, record: Any) -> str:
     """Return the person who is reminded last: the user of the agent that a record belongs to."""
     names = ("owner_id", "responder_id", "target", "agent_id", "sender")
     found = (getattr(record, name, None) for name in names)
-    return person_for(tx, next((one for one in found if isinstance(one, str)), None))
+    return find_person_for(tx, next((one for one in found if isinstance(one, str)), None))
 
 
 def _build_subject(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubject | None:
     """Return the record with the facts its table does not hold; None if no reminder is needed."""
     match record:
         case Message():
-            return reminders.watch_delegation(tx, record)
+            return reminders.find_delegation(tx, record)
         case Flight():
             return watch_flight(tx, record, alive)
         case Agent():
@@ -241,7 +241,7 @@ def _build_subject(tx: Transaction, record: Any, alive: Liveness | None) -> Swee
             over = session is not None and session.state in (SessionState.ENDED, SessionState.LOST)
             return SweepSubject(record=record, session_over=over)
         case _:
-            return reminders.watch(tx, record)
+            return reminders.build_sweep_subject(tx, record)
 
 
 def _expire_record(tx: Transaction, record: Any, rule: str) -> None:
@@ -257,7 +257,7 @@ def _expire_record(tx: Transaction, record: Any, rule: str) -> None:
             over = end_grant(record, GrantMove.EXPIRE, tx.now, reason=rule)
             tx.record(GrantExpired, over, move="expire", reason=rule)
         case Reservation():
-            reservations.expire(tx, record, rule)
+            reservations.record_expiry(tx, record, rule)
         case Token():
             tx.record(TokenExpired, expire_token(record, tx.now), move="expire", reason=rule)
         case _:
@@ -315,7 +315,7 @@ def follow_up(tx: Transaction, flight: Flight, action: Swept, alive: Liveness | 
     """Carry out what the sweeper found due for a flight."""
     match action:
         case CheckFlight() | SweepResume() if flight.state is FlightState.QUEUED:
-            if not held_flights.try_to_release(tx, flight):
+            if not held_flights.release_if_deliverable(tx, flight):
                 _postpone(tx, flight, action)
         case CheckFlight():
             checked = {"reason": action.rule, "next_check_at": action.next_check}
@@ -347,7 +347,7 @@ def _resume_flight(tx: Transaction, flight: Flight, action: Swept, alive: Livene
     resumed = resume_flight(flight, tx.now)
     _record_move(tx, resumed, FlightMove.RESUME, action.rule)
     if alive is not Liveness.ALIVE and _find_program_delivery(tx.ledger, flight.id) is not None:
-        held_flights.carry_again(tx, resumed, action.rule)
+        held_flights.restart_flight(tx, resumed, action.rule)
 
 
 def _record_move(tx: Transaction, flight: Flight, move: FlightMove, reason: str = "") -> None:

@@ -680,6 +680,15 @@ SELECT EXISTS (SELECT 1 FROM chat_strangers WHERE connector = :connector AND has
 SELECT EXISTS (SELECT 1 FROM connector_keys WHERE connector > '' AND state = 'active')
 OR EXISTS (SELECT 1 FROM bindings WHERE surface = 'connector' AND state = 'active');
 
+-- reservations_exist: whether anything is reserved now
+SELECT EXISTS (SELECT 1 FROM reservations WHERE id > '' AND state = 'active');
+
+-- children_exist: whether any agent has a parent
+SELECT EXISTS (SELECT 1 FROM agents WHERE parent_id > '');
+
+-- items_exist: whether any item is open
+SELECT EXISTS (SELECT 1 FROM attention WHERE user > '' AND state IN ('open', 'notified'));
+
 -- chat_posts_open: posts of a connector that are not shown yet
 SELECT id FROM chat_posts WHERE connector = :connector AND state = 'queued'
 UNION ALL SELECT id FROM chat_posts WHERE connector = :connector AND state = 'sending';
