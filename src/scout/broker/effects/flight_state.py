@@ -144,7 +144,7 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
         settle_held(tx, before.target)
     if after.state is not FlightState.COMPLETED:
         _notify_failure(tx, after)
-    else:
+    if after.state is not FlightState.FAILED:
         _schedule_task_check(tx, after.target)
     scheduled_runs.release_waiting_run(tx, after)
     return after

@@ -163,7 +163,7 @@ def _show(call: ConnectorCall, name: str, fields: tuple[ConnectorField, ...]) ->
     return ConnectorView(
         connector=name,
         state=health.state,
-        account=(account.name or account.id) if account is not None else "",
+        account=(account.address or account.name or account.id) if account is not None else "",
         problem=health.problem,
         since=health.since,
         waiting=call.broker.glance().value("chat_posts_waiting", connector=name, limit=_MANY),

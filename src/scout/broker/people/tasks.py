@@ -111,6 +111,8 @@ def _find_task(tx: Transaction, text: str) -> Agent | None:
     owner = tx.actor.user or tx.services.operator
     if text.startswith(("flt_", "ask_")):
         return tx.agent(find_flight(tx, text).target)
+    if text.startswith("/"):
+        return tx.ledger.one(Agent, "agent_at_path", path=text)  # also once it is retired
     if not is_segment(text) or text.startswith("agt_"):
         return tx.resolve(text).agent
     near = tx.ledger.many(Agent, "agents_at", start=f"/{owner}/task/{text}", limit=_FEW)
