@@ -236,8 +236,9 @@ def read_holder(grant: dict[str, Any]) -> object:
 def read_scope(grant: dict[str, Any]) -> object:
     """Return what a grant is for."""
     scope = to_object(grant.get("scope"))
-    named = (("path", "{}"), ("user", "everything of {}"), ("projectRoot", "{}"), ("conversationId", "{}"))
-    return next((text.format(scope[name]) for name, text in named if scope.get(name)), None)
+    if scope.get("conversationId"):
+        return shorten_id(str(scope["conversationId"]))
+    return scope.get("path") or scope.get("projectRoot") or f"everything of {scope.get('user')}"
 
 
 # -- lists: texts come last --------------------------------------------------------------------------
