@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from nio import (
+from nio import (  # pyright: ignore[reportMissingTypeStubs] (it ships no types)
     AsyncClient,
     LoginResponse,
     RoomCreateResponse,
