@@ -20,6 +20,7 @@ from scout.cli.operations.verbs import Options
 from scout.protocol.operations import OPERATIONS
 
 _BELOW = ("create", "list", "show")
+_ALONE = {"create": "create --help", "list": "list", "show": "list"}  # each of them as it works alone
 _HELP = """Give a task to an agent that exists only for it, and wait for the answer.
 
 TEXT: the words you type, - for standard input, or --file FILE. Without any, a terminal opens $EDITOR.
@@ -67,7 +68,9 @@ def _check_word(ctx: click.Context, args: list[str]) -> None:
     """Refuse one word that is nearly a subcommand: it would start a program with that word as its task."""
     near = difflib.get_close_matches(args[0], _BELOW, n=1, cutoff=0.7) if len(args) == 1 else []
     if near:
-        ctx.fail(f"'{args[0]}' is no task.\ntry: scout task {near[0]}\ntry: scout task create {args[0]}")
+        ctx.fail(
+            f"'{args[0]}' is no task.\ntry: scout task {_ALONE[near[0]]}\ntry: scout task create {args[0]}"
+        )
 
 
 def _build_create() -> click.Command:
