@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Diagnostic, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Diagnostic, Refused, Remedy, WrongState
 from scout.identity.branch import check_slug
 from scout.identity.reserved import check_name
 from scout.model.problems.request import NotFound, TooLarge
@@ -19,6 +19,10 @@ from scout.protocol.attention import Notify
 from scout.protocol.channels import CreateChannel
 from scout.protocol.correction import attach_file, correct_remedies, list_remedies
 from scout.protocol.operations import build_command_line
+from scout.protocol.people.connectors import AddConnector, PostToUser
+from scout.protocol.people.schedules import ListSchedules, PauseSchedule
+from scout.protocol.people.tasks import CreateTask
+from scout.protocol.people.users import LinkUser, RetireUser
 from scout.protocol.questions import CreateQuestion
 from scout.protocol.request import Request
 from scout.protocol.sessions import StartSession, Wake
@@ -288,3 +292,69 @@ def test_a_long_text_that_nothing_can_carry_is_only_explained() -> None:
     problem = TooLarge(what="body", size=400_000, limit=1, remedies=(resolve(PLACEHOLDER),))
     assert corrected(Notify(message=LONG), problem) == []
     assert attach_file((resolve("@b"),)) == (resolve("@b"),)
+
+
+# -- people --------------------------------------------------------------------------------------------
+
+
+def near(name: str) -> tuple[Candidate, ...]:
+    return (Candidate(address=name),)
+
+
+def wrong_state(noun: str, *accepts: str, remedies: tuple[Remedy, ...] = ()) -> WrongState:
+    return WrongState(
+        noun=noun, state="other", move="move", accepts=accepts, terminal=False, remedies=remedies
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem", "lines"),
+    [
+        (
+            PostToUser(user="adda", body="adda, hi"),
+            NotFound(noun="user", id="adda", candidates=near("ada")),
+            ["scout post ada 'adda, hi'"],
+        ),
+        (
+            LinkUser(user="ada", connector="telegarm"),
+            BadRequest(problem="unknown", field="connector", candidates=near("telegram")),
+            ["scout user link ada telegram"],
+        ),
+        (PostToUser(user="ada", body="hi"), NotFound(noun="user", id="eve", candidates=near("eva")), []),
+        (PostToUser(user="adda", body="hi"), NotFound(noun="message", id="adda", candidates=near("x")), []),
+        (
+            PauseSchedule(schedule_id="nightly"),
+            wrong_state("schedule", "change", "resume"),
+            ["scout cron resume nightly", "scout cron show nightly"],
+        ),
+        (
+            RetireUser(user="ada"),
+            wrong_state("user", "revive"),
+            ["scout user revive ada", "scout user show ada"],
+        ),
+        (
+            RetireUser(user="ada"),
+            wrong_state("user", "revive", remedies=(Remedy(operation="user.list", parameters={}),)),
+            ["scout user list"],
+        ),
+        (ListSchedules(), wrong_state("schedule"), ["scout cron show"]),
+        (ShowAgent(address="@arc"), wrong_state("flight", "resume"), []),
+        (
+            CreateTask(body="hi", project_path="/nope", harness="echo"),
+            BadRequest(problem="/nope is not there", field="projectPath", remedies=(project("/nop"),)),
+            ["scout task --project /nop --harness echo hi"],
+        ),
+    ],
+)
+def test_a_name_a_state_or_a_folder_is_corrected_in_the_request(
+    request_: Request[Any], problem: Diagnostic, lines: list[str]
+) -> None:
+    assert [build_command_line(one) for one in correct_remedies(request_, problem).remedies] == lines
+
+
+@pytest.mark.rows("R9.connectors-2")
+def test_no_remedy_repeats_a_secret() -> None:
+    again = Remedy(operation="connector.add", parameters={"connector": "telegram"})
+    request = AddConnector(connector="telegram", values={"token": "hidden"})
+    told = correct_remedies(request, BadRequest(problem="no", remedies=(again,)))
+    assert told.remedies == (again,)

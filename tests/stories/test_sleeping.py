@@ -102,3 +102,21 @@ def test_a_task_ends_when_it_is_done_and_a_retired_agents_session_ends_with_it(m
     me.say("agent", "retire", "@hand")
     assert {one["state"] for one in show_agent(me, "@hand")["sessions"]} == {"ended"}
     assert me.data("session", "list", "--live")["items"] == []
+
+
+@pytest.mark.rows("R9.m-4")
+def test_a_memory_that_falls_asleep_wakes_nobody(me: Shell) -> None:
+    for role in ("user", "memory", "memorySearch"):
+        me.say("config", "set", f"roles.{role}", "echo")
+    me.say("agent", "register", "arc")
+    me.say("ask", "@arc", "hello")
+    children = ("/me/agent/arc/memory", "/me/agent/arc/search/0")
+    for path in children:
+        me.say("ask", path, "What did you do?")
+    for path in (*children, "@arc"):
+        fall_asleep(me, path)
+    flights = [one["id"] for one in me.data("flight", "list")["items"]]
+    assert len(flights) == 3
+    assert me.data("inbox", "--as", "@arc")["items"] == []
+    assert me.data("attention")["items"] == []
+    assert show_agent(me, "@arc")["lifecycle"] == "sleeping"

@@ -115,7 +115,7 @@ class WrongState(Diagnostic, tag="wrong_state"):
 
     @property
     def message(self) -> str:
-        article = "an" if self.noun[:1] in "aeiou" else "a"
+        article = "an" if self.noun[:1] in "aeio" else "a"  # a user
         here = f"{article} {self.noun} that is {self.state} does not allow '{self.move}'"
         if self.terminal:
             return f"{here}: {self.how or f'{self.state} is final'}"

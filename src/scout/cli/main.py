@@ -208,11 +208,28 @@ def _write_error(error: click.ClickException) -> None:
         print_note_text(context.get_usage())
     message = error.format_message()
     print_note_text(f"Error: {message}")
-    if nearest := _suggest_nearest_choice(error):
+    if nearest := _suggest_nearest_choice(error) or _separate_negative(error):
         note(f"try: {nearest}")
     elif "\ntry: " not in message:
-        typed = ["scout", *(word for word in sys.argv[1:2] if word in COMMANDS)]
-        note(f"try: {context.command_path if context is not None else ' '.join(typed)} --help")
+        note(f"try: {context.command_path if context is not None else _find_typed_command()} --help")
+
+
+def _find_typed_command() -> str:
+    """Return the command whose words were typed."""
+    first, second = (*sys.argv[1:3], "", "")[:2]
+    words = [first] if first in COMMANDS else []
+    words += [second] if second in GROUPS.get(first, ()) else []
+    return " ".join(["scout", *words])
+
+
+def _separate_negative(error: click.ClickException) -> str:
+    """Return the typed command with a number such as -1001234 as a word instead of an option; else empty."""
+    words = sys.argv[1:]
+    numbers = [word for word in words if word[:1] == "-" and word[1:].isdecimal()]
+    if not isinstance(error, click.NoSuchOption) or not numbers or "--" in words:
+        return ""
+    others = [word for word in words if word not in numbers]
+    return shlex.join(["scout", *others, "--", *numbers])
 
 
 @click.group(

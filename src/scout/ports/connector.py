@@ -36,10 +36,14 @@ class ConnectorCapabilities(Record):
 
 
 class ConnectorAccount(Record):
-    """The bot as the platform knows it; the result of a check of the credentials."""
+    """The bot as the platform knows it; the result of a check of the credentials.
+
+    `address`: what a person types to find the bot, if that is not its name.
+    """
 
     id: str
     name: str = ""
+    address: str = ""
 
 
 class ExternalSender(Record, omit_defaults=True):

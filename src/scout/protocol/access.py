@@ -189,7 +189,13 @@ class RotateToken(Write[Minted]):
     token_id: Words
 
 
-class AddGrant(Write[Grant]):
+class GrantView(Grant):
+    """A grant with the address of the agent that holds it, if it is held by one."""
+
+    address: str | None = None
+
+
+class AddGrant(Write[GrantView]):
     """Grant an agent a right it does not have by default."""
 
     operation: ClassVar[str] = "grant.add"
@@ -209,7 +215,7 @@ class AddGrant(Write[Grant]):
     reason: Annotated[Words, describe("why")] = ""
 
 
-class ListGrants(Request[Page[Grant]]):
+class ListGrants(Request[Page[GrantView]]):
     """List grants, newest first."""
 
     operation: ClassVar[str] = "grant.list"
@@ -220,7 +226,7 @@ class ListGrants(Request[Page[Grant]]):
     limit: Limit = None
 
 
-class RevokeGrant(Write[Grant]):
+class RevokeGrant(Write[GrantView]):
     """Revoke a grant."""
 
     operation: ClassVar[str] = "grant.revoke"

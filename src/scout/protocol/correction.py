@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scout.base.codec import to_plain
-from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Remedy, WrongState
 from scout.identity.address import fold
 from scout.identity.problem import ReservedName
 from scout.model.agent import CONFIG_KEYS
@@ -35,8 +35,10 @@ _LISTS = {
     "alias": "alias.list",
     "ask": "flight.list",
     "attention item": "attention",
+    "binding": "binding.list",
     "card": "card.list",
     "channel": "channel.list",
+    "chat account": "user.keys",
     "conversation": "conversation.list",
     "delivery": "delivery.list",
     "endpoint": "who",
@@ -49,6 +51,15 @@ _LISTS = {
     "task": "task.list",
     "token": "token.list",
 }
+# Records that are found by a name, which a person may misspell.
+_NAMED = frozenset({"connector", "schedule", "user"})
+# What undoes a state: the operations of a noun, and the move that the state allows.
+_WAYS_BACK = {
+    ("binding", "reopen"): "binding.reopen",
+    ("cron", "resume"): "cron.resume",
+    ("user", "revive"): "user.revive",
+}
+_SHOWS = {"binding": "binding.show", "cron": "cron.show", "user": "user.show"}
 
 
 def list_remedies(problem: Diagnostic) -> tuple[Remedy, ...]:
@@ -70,7 +81,12 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
         return replace(problem, remedies=attached)
     problem = _name_folder(request, own, problem)
     refused = str(getattr(problem, "address", "") or getattr(problem, "text", ""))
-    corrected = [*_name_harness(request, own, problem), *_respell_setting(request, own, problem)]
+    corrected = [
+        *_name_harness(request, own, problem),
+        *_respell_setting(request, own, problem),
+        *_respell_name(request, own, problem),
+        *_undo_state(request, own, problem),
+    ]
     corrected += [_correct(request.operation, own, refused, remedy) for remedy in problem.remedies]
     whole: dict[str, Remedy] = {}
     for one in corrected:
@@ -121,7 +137,8 @@ def _name_folder(request: Request[Any], own: dict[str, Any], problem: Diagnostic
     """Return the refusal of a folder under the name of the caller's field, with the folder offered there."""
     fields = {one.name: one.encode_name for one in msgspec.structs.fields(type(request))}
     field = fields.get(request.folder_field, _FOLDER)
-    if not isinstance(problem, BadRequest) or problem.field != _FOLDER or field == _FOLDER:
+    is_asked = field == _FOLDER and (request.operation == "ask" or _FOLDER not in own)
+    if not isinstance(problem, BadRequest) or problem.field != _FOLDER or is_asked:
         return problem
     offered = [one.parameters[_FOLDER] for one in problem.remedies if _FOLDER in one.parameters]
     again = [Remedy(operation=request.operation, parameters={**own, field: one}) for one in offered]
@@ -182,6 +199,27 @@ def _respell_setting(request: Request[Any], own: dict[str, Any], problem: Diagno
     ]
 
 
+def _respell_name(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> list[Remedy]:
+    """Return the caller's request with the nearest names in place of an unknown one."""
+    if isinstance(problem, NotFound) and problem.noun in _NAMED:
+        field = next((name for name, value in own.items() if value == problem.id), None)
+    else:
+        field = "connector" if isinstance(problem, BadRequest) and problem.field == "connector" else None
+    near = [one.address for one in problem.candidates] if field is not None else []
+    return [Remedy(operation=request.operation, parameters={**own, str(field): one}) for one in near]
+
+
+def _undo_state(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> list[Remedy]:
+    """Return what undoes the state that a refused move met, for the record that the request names."""
+    noun = request.operation.partition(".")[0]
+    if not isinstance(problem, WrongState) or problem.remedies or noun not in _SHOWS:
+        return []
+    words = [one for one in request.words if one in own]
+    same = {words[0]: own[words[0]]} if words else {}
+    found = [_WAYS_BACK.get((noun, move)) for move in problem.accepts]
+    return [Remedy(operation=one, parameters=same) for one in (*found, _SHOWS[noun]) if one]
+
+
 def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagnostic:
     """Return the refusal with the caller's request under the free name it offers last."""
     offer = problem.remedies[-1]
@@ -208,17 +246,21 @@ def _build_key(remedy: Remedy) -> str:
 
 
 def list_parameters(request: Request[Any]) -> dict[str, Any]:
-    """Return the caller's parameters by wire name, without defaults."""
+    """Return the caller's parameters by wire name, without defaults and secrets."""
     said: dict[str, Any] = to_plain(request)
+    left_out = {*_NOT_REPEATED, request.secret_field}
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(type(request))}
     return {
         name: value
         for name, value in said.items()
-        if name not in _NOT_REPEATED and value not in (None, [], (), {}, defaults[name])
+        if name not in left_out and value not in (None, [], (), {}, defaults[name])
     }
 
 
 def _correct(operation: str, own: dict[str, Any], refused: str, remedy: Remedy) -> Remedy:
+    whole = own.keys() <= remedy.parameters.keys() and PLACEHOLDER not in remedy.parameters.values()
+    if remedy.operation == operation and whole:
+        return remedy
     if remedy.operation == operation and remedy.parameters:
         return replace(remedy, parameters=_merge(own, remedy.parameters))
     address, field = _find_proposed_address(remedy), _find_field(own, refused)

@@ -27,6 +27,7 @@ class Request(Record, Generic[T], forbid_unknown_fields=True):
     are not spelled as their parameter. `typed` is the command, where that is not the operation's name.
     `permission` says who may. `folder_field` names the parameter that is a folder, `settings_field` the
     one that holds an agent's settings: the broker looks at these on disk before it answers.
+    `secret_field` names the parameter that holds secrets: no refusal repeats it.
     """
 
     operation: ClassVar[str] = ""
@@ -39,6 +40,7 @@ class Request(Record, Generic[T], forbid_unknown_fields=True):
     writes: ClassVar[bool] = False
     folder_field: ClassVar[str] = ""
     settings_field: ClassVar[str] = ""
+    secret_field: ClassVar[str] = ""
 
 
 class Write(Request[T], Generic[T]):

@@ -146,7 +146,7 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
         close_held_item(tx, before.target)
     if after.state is not FlightState.COMPLETED:
         _notify_failure(tx, after)
-    else:
+    if after.state is not FlightState.FAILED:
         _schedule_task_check(tx, after.target)
     asker = tx.agent(after.requester_id)
     if asker is not None and asker.kind is Kind.CRON:

@@ -56,6 +56,7 @@ from scout.protocol.access import (
     AliasView,
     CreateCard,
     CreateToken,
+    GrantView,
     ListAliases,
     ListCards,
     ListGrants,
@@ -346,13 +347,13 @@ def _get_own_token(tx: Transaction, token_id: str) -> Token:
 # -- grants ------------------------------------------------------------------------------------------
 
 
-def add_grant(tx: Transaction, request: AddGrant) -> Grant:
+def add_grant(tx: Transaction, request: AddGrant) -> GrantView:
     """Grant an agent, or every agent of a user, a permission beyond the defaults."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
     holder = tx.resolve(request.agent).agent if request.agent else None
     scope = GrantScope(
         path=AgentPath.parse(request.path) if request.path else None,
-        user=request.user,
+        user=_find_user_name(tx, request.user),
         project_root=request.project,
         conversation_id=_find_conversation_id(tx, request.channel) if request.channel else None,
     )
@@ -363,12 +364,23 @@ def add_grant(tx: Transaction, request: AddGrant) -> Grant:
         action=request.action,
         scope=scope,
         agent_id=holder.id if holder else None,
-        user=request.holder,
+        user=_find_user_name(tx, request.holder),
         reason=request.reason,
         expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else None,
         created_by=tx.sender,
     )
-    return tx.record(GrantCreated, check_grant(grant), move="create", reason=request.reason)
+    made = tx.record(GrantCreated, check_grant(grant), move="create", reason=request.reason)
+    return _build_grant_view(tx, made)
+
+
+def _find_user_name(tx: Transaction, name: str | None) -> str | None:
+    """Return the name of a user that a grant names; an unknown one is refused."""
+    return users.need_user(tx, name).name if name is not None else None
+
+
+def _build_grant_view(tx: Transaction, grant: Grant) -> GrantView:
+    address = tx.address(grant.agent_id) if grant.agent_id is not None else None
+    return extend_record(GrantView, grant, address=address)
 
 
 def _find_conversation_id(tx: Transaction, name: str) -> str:
@@ -377,17 +389,19 @@ def _find_conversation_id(tx: Transaction, name: str) -> str:
     return found.id if found is not None else conversations.require_channel(tx, name).id
 
 
-def list_grants(tx: Transaction, request: ListGrants) -> Page[Grant]:
+def list_grants(tx: Transaction, request: ListGrants) -> Page[GrantView]:
     """List all grants, newest first."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
     wanted = get_page_size(request.limit, tx.rules.limits)
     found = tx.ledger.many(Grant, "grants_all", before=decode_bound(request.cursor), limit=wanted + 1)
-    return build_page(found, wanted, lambda grant: grant.id)
+    page = build_page(found, wanted, lambda grant: grant.id)
+    return Page(items=tuple(_build_grant_view(tx, one) for one in page.items), next=page.next)
 
 
-def revoke_grant(tx: Transaction, request: RevokeGrant) -> Grant:
+def revoke_grant(tx: Transaction, request: RevokeGrant) -> GrantView:
     """Revoke a grant."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
     grant = tx.need(Grant, "grant", request.grant_id)
     ended = end_grant(grant, GrantMove.REVOKE, tx.now, reason=request.reason)
-    return tx.record(GrantRevoked, ended, move=GrantMove.REVOKE, reason=request.reason)
+    gone = tx.record(GrantRevoked, ended, move=GrantMove.REVOKE, reason=request.reason)
+    return _build_grant_view(tx, gone)

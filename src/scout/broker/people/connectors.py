@@ -96,14 +96,17 @@ def _check_values(request: AddConnector, fields: tuple[SetupField, ...]) -> dict
     missing = [one for one in fields if one.default is None and not request.values.get(one.name, "").strip()]
     if missing:
         problem = f"{request.connector} needs {', '.join(one.name for one in missing)}"
-        raise Refused(BadRequest(problem=problem, field="values"))
+        look = Remedy(
+            operation="connector.show", parameters={"connector": request.connector}, why="see what it needs"
+        )
+        raise Refused(BadRequest(problem=problem, field="values", remedies=(look,)))
     return {name: value.strip() for name, value in request.values.items() if value.strip()}
 
 
 async def remove_connector(call: ConnectorCall, request: RemoveConnector) -> ConnectorView:
-    """Stop a connector and remove its file; safe to repeat."""
+    """Stop a connector and remove its file; one that is not set up is refused."""
     kits = _require_kits(call, "remove")
-    _find_fields(kits, request.connector)
+    await _require_setup(kits, request.connector)
     await call.broker.connectors.stop(request.connector)
     await asyncio.to_thread(kits.forget, request.connector)
     await call.broker.as_system(lambda tx: tx.ledger.move_cursor(request.connector, None))
@@ -113,11 +116,7 @@ async def remove_connector(call: ConnectorCall, request: RemoveConnector) -> Con
 async def prove_connector(call: ConnectorCall, request: ProveConnector) -> ConnectorView:
     """Prove the credentials again, and post to the caller's own chats."""
     kits = _require_kits(call, "test")
-    _find_fields(kits, request.connector)
-    setup = await asyncio.to_thread(_find_setup, kits, request.connector)
-    if setup is None:
-        raise _build_unknown(kits, request.connector, is_known=True)
-    await _prove(kits, setup)
+    await _prove(kits, await _require_setup(kits, request.connector))
     await call.write(lambda tx: _post_test(tx, request))
     return await show_connector(call, ShowConnector(connector=request.connector))
 
@@ -164,7 +163,7 @@ def _show(call: ConnectorCall, name: str, fields: tuple[ConnectorField, ...]) ->
     return ConnectorView(
         connector=name,
         state=health.state,
-        account=(account.name or account.id) if account is not None else "",
+        account=(account.address or account.name or account.id) if account is not None else "",
         problem=health.problem,
         since=health.since,
         waiting=call.broker.glance().value("chat_posts_waiting", connector=name, limit=_MANY),
@@ -184,6 +183,14 @@ def _show_field(field: SetupField, values: dict[str, str]) -> ConnectorField:
 
 def _find_setup(kits: ConnectorKits, name: str) -> ConnectorSetup | None:
     return next((one for one in kits.list_stored() if one.connector == name), None)
+
+
+async def _require_setup(kits: ConnectorKits, name: str) -> ConnectorSetup:
+    _find_fields(kits, name)
+    setup = await asyncio.to_thread(_find_setup, kits, name)
+    if setup is None:
+        raise _build_unknown(kits, name, is_known=True)
+    return setup
 
 
 def _require_kits(call: ConnectorCall, deed: str) -> ConnectorKits:
@@ -232,7 +239,8 @@ def list_posts(tx: Transaction, request: ListPosts) -> Page[ChatPost]:
     own = attention.find_inbox_user(tx)
     if own is None or (request.user not in (None, own) and not tx.is_operator):
         raise Refused(Forbidden(action="read", subject="posts", needs=("the token of that person",)))
-    user = request.user or (None if tx.is_operator else own)
+    named = users.need_user(tx, request.user).name if request.user else None
+    user = named or (None if tx.is_operator else own)
     wanted, bound = get_page_size(request.limit, tx.rules.limits), decode_bound(request.cursor)
     query, values = ("chat_posts_all", {}) if user is None else ("chat_posts_of_user", {"user": user})
     found = tx.ledger.many(ChatPost, query, before=bound, limit=wanted + 1, **values)

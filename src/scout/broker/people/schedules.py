@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy, WrongState
+from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused, Remedy, WrongState
 from scout.broker.effects import scheduled_runs
 from scout.broker.operations import lifecycle
 from scout.broker.people import runs
@@ -51,9 +51,11 @@ from scout.model.people.schedule import (
     resume_schedule,
 )
 from scout.model.problems.people import MalformedCron
+from scout.model.problems.request import NotFound
 from scout.model.problems.target import NameTaken
 from scout.model.ref import Ref
 from scout.policy.directory import Instance
+from scout.policy.nearest import rank_names
 from scout.policy.people.cron import check_cron, describe_cron, format_in_zone, list_times
 from scout.policy.people.firing import plan_next
 from scout.policy.permit import Deed
@@ -318,13 +320,28 @@ def find_by_name(tx: Transaction, name: str) -> tuple[Schedule, ...]:
     """Return the schedule of a cron agent by its name or address, or those that ask another agent."""
     owner = tx.actor.user or tx.services.operator
     named = tx.everybody.at_path(AgentPath.root(owner, "cron", name)) if is_segment(name) else None
-    agent = named or tx.resolve(name).agent
+    agent = named or _find_asked(tx, owner, name)
     if agent.kind is Kind.CRON:
         own = tx.ledger.one(Schedule, "schedule_of_agent", agent=agent.id)
         return (own,) if own is not None and _may_see(tx, own) else ()
     found = tx.ledger.many(Schedule, "schedules_of_owner", owner=owner, before=LAST, limit=_MANY)
     asking = [one for one in found if one.state is not ScheduleState.ENDED and _asks(tx, one, agent)]
     return tuple(one for one in asking if _may_see(tx, one))
+
+
+def _find_asked(tx: Transaction, owner: str, name: str) -> Agent:
+    """Return the agent of an address; a plain word that is none is refused as the name of a schedule."""
+    try:
+        return tx.resolve(name).agent
+    except Refused:
+        if not is_segment(name):
+            raise
+    found = tx.ledger.many(Schedule, "schedules_of_owner", owner=owner, before=LAST, limit=_MANY)
+    agents = [tx.agent(one.agent_id) for one in found if one.state is not ScheduleState.ENDED]
+    names = [one.path.segments[-1] for one in agents if one is not None and may_see(tx, one)]
+    near = tuple(Candidate(address=one) for one in rank_names(name, names, 3))
+    look = Remedy(operation="cron.list", parameters={}, why="list your schedules")
+    raise Refused(NotFound(noun="schedule", id=name[:60], candidates=near, remedies=(look,)))
 
 
 def _asks(tx: Transaction, schedule: Schedule, agent: Agent) -> bool:

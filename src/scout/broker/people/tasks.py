@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from scout.base.refusal import Diagnostic, Refused
+from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.operations import asks
 from scout.broker.operations.flights import find_flight
@@ -17,6 +17,7 @@ from scout.model.agent import Agent, AgentConfig
 from scout.model.ask import Ask, AskReceipt
 from scout.model.conversation import Message, check_body
 from scout.model.flight import FLIGHT, Flight
+from scout.model.problems.target import AmbiguousEndpoint, AmbiguousTarget
 from scout.model.session import Session
 from scout.policy.permit import check_directory
 from scout.ports import Surroundings
@@ -26,6 +27,7 @@ from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
 _FEW = 20
+_SHOWN = 3  # of the tasks that the beginning of an id may mean
 
 
 def create_task(tx: Transaction, request: CreateTask) -> AskReceipt:
@@ -57,8 +59,10 @@ def create_task(tx: Transaction, request: CreateTask) -> AskReceipt:
 
 
 def _drop_path(problem: Diagnostic, path: AgentPath) -> Diagnostic:
-    """Drop the remedies that name the agent of the task: the refusal undoes its creation."""
+    """Drop the remedies that name the agent of the task, and its path: the refusal undoes its creation."""
     kept = tuple(one for one in problem.remedies if str(path) not in one.parameters.values())
+    if isinstance(problem, AmbiguousEndpoint):
+        return replace(problem, remedies=kept, address="the task", agent_id=None, candidates=())
     return replace(problem, remedies=kept)
 
 
@@ -107,11 +111,29 @@ def _find_task(tx: Transaction, text: str) -> Agent | None:
     owner = tx.actor.user or tx.services.operator
     if text.startswith(("flt_", "ask_")):
         return tx.agent(find_flight(tx, text).target)
+    if text.startswith("/"):
+        return tx.ledger.one(Agent, "agent_at_path", path=text)  # also once it is retired
     if not is_segment(text) or text.startswith("agt_"):
         return tx.resolve(text).agent
     near = tx.ledger.many(Agent, "agents_at", start=f"/{owner}/task/{text}", limit=_FEW)
-    found = [one for one in near if one.kind is Kind.TASK]
-    return found[0] if len(found) == 1 else None
+    found = [one for one in near if one.kind is Kind.TASK and may_see(tx, one)]
+    if len(found) > 1:
+        raise Refused(_build_ambiguous(text, found))
+    return found[0] if found else None
+
+
+def _build_ambiguous(text: str, found: list[Agent]) -> AmbiguousTarget:
+    """Return the refusal of the beginning of several ids."""
+    ids = [one.path.segments[-1] for one in reversed(found)]
+    remedies = (Remedy(operation="task.show", parameters={"taskId": one}) for one in ids[:_SHOWN])
+    return AmbiguousTarget(
+        address=text,
+        count=len(ids),
+        retry=ids[0],
+        noun="task",
+        candidates=tuple(Candidate(address=one) for one in ids[:_SHOWN]),
+        remedies=tuple(remedies),
+    )
 
 
 def _find_flight(tx: Transaction, agent: Agent) -> Flight | None:

@@ -322,7 +322,7 @@ def _retire_one(
         retire_agent(tx, tx.need(Agent, "agent", agent.id), why)
     notes = [
         f"{_count(len(agents), 'agent')} retired; asks to them fail, mail is returned to its senders",
-        f"{_count(len(keys), 'chat account')} unlinked",
+        *([f"{_count(len(keys), 'chat account')} unlinked"] if keys else []),
         *([f"{_count(closed, 'binding')} closed"] if closed else []),
     ]
     for one in below:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.broker.routing import routes, users
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.address import fold, fold_segment
@@ -143,8 +143,10 @@ def _take_index(tx: Transaction, parent: Agent, path: AgentPath) -> None:
     counted, index = take(parent, tx.now)
     *above, given = str(path).split("/")
     if given != str(index):
-        problem = f"the next one is {'/'.join((*above, str(index)))}"
-        raise Refused(BadRequest(problem=problem, field="to"))
+        following = "/".join((*above, str(index)))
+        again = Remedy(operation="ask", parameters={"to": following, "body": PLACEHOLDER})
+        problem = f"the next one is {following}"
+        raise Refused(BadRequest(problem=problem, field="to", remedies=(again,)))
     tx.record(AgentUpdated, counted, move="child")
 
 

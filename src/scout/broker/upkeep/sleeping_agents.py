@@ -18,6 +18,7 @@ from scout.store.ledger import LAST
 
 _FEW = 20
 _LET_GO = "its agent sleeps"
+_DONE = frozenset({FlightState.COMPLETED, FlightState.CANCELLED})  # a failed task can be retried
 _BUSY = frozenset({EndpointState.ATTACHING, EndpointState.WAKING, EndpointState.WORKING})
 
 
@@ -44,7 +45,7 @@ def watch(tx: Transaction, agent: Agent) -> SweepSubject:
         kept_warm=WakePolicy.KEEP_WARM in {agent.config.wake_policy, *policies},
         by_hand=bool(sessions) and agent.config.wake_policy is WakePolicy.MANUAL,
         elsewhere=agent.node != tx.services.node,
-        done=any(one.state is FlightState.COMPLETED for one in flights),
+        done=any(one.state in _DONE for one in flights),
     )
     return SweepSubject(record=agent, rest=rest)
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import ROUTES, DaemonCall
-from scout.cli.connection.refusal import RefusalError, build_remedy
+from scout.cli.connection.refusal import RefusalError, build_remedy, repeat_typed
 from scout.cli.connection.text import erase_status, is_interactive, note, paint, print_out, show_status
 from scout.cli.operations.build import build_epilog, run_guarded
 from scout.cli.operations.verbs import Options
@@ -23,7 +23,11 @@ _LOOK = 0.5  # seconds between two looks whether the code was typed
 _PATIENCE = 900.0  # seconds that a code is valid
 
 
-@click.command("add", epilog=build_epilog("connector", "add"))
+@click.command(
+    "add",
+    short_help="Set up a connector, and prove it with a message to yourself.",
+    epilog=build_epilog("connector", "add"),
+)
 @click.argument("name", metavar="CONNECTOR")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A value that is not a secret.")
 @click.option(
@@ -37,7 +41,7 @@ _PATIENCE = 900.0  # seconds that a code is valid
     "--wait",
     type=float,
     metavar="SECONDS",
-    help="Wait so long for the code in the chat; default 900 on a terminal, else 0.",
+    help="How long to wait for the code in the chat; default 900 on a terminal, else 0.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def add(
@@ -70,7 +74,7 @@ def set_up(
 ) -> int:
     """Set up one connector. `patience`: seconds to wait for the link code; None: do not link."""
     line = Options(as_json=as_json).line()
-    fields: list[dict[str, Any]] = line.call(_SHOW, {"connector": name})["fields"]
+    fields = _read_fields(line, name)
     values = {**_read_given(name, given, fields), **_read_secrets(secrets)}
     values |= _ask_for_missing(fields, values)
     view = line.call(_ADD, {"connector": name, "values": values})
@@ -86,6 +90,14 @@ def set_up(
 
 
 # -- values ------------------------------------------------------------------------------------------
+
+
+def _read_fields(line: DaemonCall, name: str) -> list[dict[str, Any]]:
+    """Return the fields of a connector; an unknown name is refused with the typed command, corrected."""
+    try:
+        return line.call(_SHOW, {"connector": name})["fields"]
+    except RefusalError as problem:
+        raise RefusalError(repeat_typed(problem.told, name, "connector")) from None
 
 
 def _read_given(name: str, given: tuple[str, ...], fields: list[dict[str, Any]]) -> dict[str, str]:

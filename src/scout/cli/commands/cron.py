@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.operations.build import (
     build_common_options,
     build_epilog,
@@ -22,7 +23,7 @@ _OWN = frozenset({"body", "jitter"})
 _FILE = click.Option(["--file"], metavar="FILE", help="Read the text from a file.")
 _JITTER = click.Option(
     ["--jitter", "jitter"],
-    type=Duration(),
+    type=Duration(most="1h"),
     metavar="DURATION",
     help="Start each run up to this much later, to spread load: 30s, 5m, at most 1h.",
 )
@@ -46,6 +47,8 @@ def _build(word: str, text: str, help_text: str) -> click.Command:
 
         def work() -> int:
             parameters = tidy_parameters(row, given)
+            if word == "add":
+                _check_words(parameters, words)
             if words or file is not None or word == "add":
                 parameters["body"] = read_body([*words], manner)
             if jitter is not None:
@@ -68,6 +71,17 @@ def _build(word: str, text: str, help_text: str) -> click.Command:
         short_help=row.says,
         epilog=build_epilog("cron", word),
     )
+
+
+def _check_words(parameters: dict[str, Any], words: tuple[str, ...]) -> None:
+    """Refuse fields without quotes, which the shell has torn apart, and a schedule that asks nobody."""
+    cron = str(parameters["cron"])
+    if words and cron[:1] != "@" and len(cron.split()) == 1:
+        problem = f"quote the five fields, as in '0 9 * * *': '{cron}' is only the first"
+        raise RefusalError.of("bad_request", problem, problem=problem, field="cron")
+    if not parameters.get("to") and not parameters.get("projectPath"):
+        problem = "name the agent to ask with --to, or a project with --project"
+        raise RefusalError.of("bad_request", problem, problem=problem, field="to")
 
 
 add = _build("add", "[TEXT]", _ADD_HELP)

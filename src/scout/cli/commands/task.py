@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from scout.cli.operations.verbs import Options
 from scout.protocol.operations import OPERATIONS
 
 _BELOW = ("create", "list", "show")
+_ALONE = {"create": "create --help", "list": "list", "show": "list"}  # each of them as it works alone
 _HELP = """Give a task to an agent that exists only for it, and wait for the answer.
 
 TEXT: the words you type, - for standard input, or --file FILE. Without any, a terminal opens $EDITOR.
@@ -49,8 +51,26 @@ class _Task(click.Group):
         """Insert `list` if there are no words, and `create` if the first word is not a subcommand."""
         first = args[0] if args else ""
         if first not in (*_BELOW, "-h", "--help"):
+            _check_word(ctx, args)
             args = ["create" if args else "list", *args]
         return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[OPTIONS] TEXT...")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the options of a new task: `create` is seldom typed."""
+        create.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def _check_word(ctx: click.Context, args: list[str]) -> None:
+    """Refuse one word that is nearly a subcommand: it would start a program with that word as its task."""
+    near = difflib.get_close_matches(args[0], _BELOW, n=1, cutoff=0.7) if len(args) == 1 else []
+    if near:
+        ctx.fail(
+            f"'{args[0]}' is no task.\ntry: scout task {_ALONE[near[0]]}\ntry: scout task create {args[0]}"
+        )
 
 
 def _build_create() -> click.Command:

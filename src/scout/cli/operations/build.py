@@ -15,7 +15,7 @@ from scout.cli.connection.text import confirm, is_interactive, note
 from scout.cli.operations.complete import ONLY, complete_addresses, get_completion
 from scout.cli.operations.examples import EXAMPLES
 from scout.cli.operations.overview import poll
-from scout.cli.operations.verbs import DIRECTORIES, Options, show_inbox
+from scout.cli.operations.verbs import DIRECTORIES, Options, attach_files, show_inbox
 from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.request import Request
@@ -59,6 +59,8 @@ def perform_operation(
     if asks and not _confirm_retirement(manner.line(), str(parameters["address"])):
         note("nothing was changed")
         return 1
+    if parameters.get("attachments"):
+        attach_files(manner.line(), parameters)
     return poll(row.name, row.request.route, parameters, manner)
 
 
@@ -169,6 +171,9 @@ def _build_option(parameter: Parameter, kind: _Kind, default: Any, more: dict[st
         says = f"{says} Values are read as JSON where they can be." if says else ""
     elif isinstance(kind, inspect.VarTupleType):
         more = {**more, "multiple": True}
+    if parameter.name == "attachments":
+        more = {**more, "metavar": "FILE"}
+        says = "A file to attach, or a stored one as SHA256 or SHA256:NAME; maximum 32."
     if parameter.name == "command":
         says += " Give it once as a shell would read it, or once per word."
     return click.Option(names, required=parameter.required, default=None, help=says, **more)

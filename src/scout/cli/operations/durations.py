@@ -16,8 +16,14 @@ class Duration(click.ParamType[float]):
 
     name = "duration"
 
+    def __init__(self, most: str = "") -> None:
+        self._most = most
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = _DURATION.fullmatch(str(value).strip())
         if found is None:
             self.fail(f"expected a duration such as 30m, 2h or 90s, got {str(value)[:40]!r}", param, ctx)
-        return float(found[1]) * _UNITS[found[2].lower()]
+        seconds = float(found[1]) * _UNITS[found[2].lower()]
+        if self._most and seconds > Duration().convert(self._most, param, ctx):
+            self.fail(f"the maximum is {self._most}, got {str(value)[:40]}", param, ctx)
+        return seconds

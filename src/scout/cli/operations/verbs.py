@@ -48,7 +48,7 @@ def send(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     )
     _assign_words(words, parameters, manner, elsewhere)
     line = manner.line()
-    _attach(line, parameters)
+    attach_files(line, parameters)
     receipt = _post(line, ROUTES["send"], parameters, manner)
     _show_receipt(receipt, _describe_aim(parameters, receipt), manner)
     return 0
@@ -58,7 +58,7 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: 
     """Reply in the conversation of a message."""
     _assign_words(words, parameters, manner, True)
     line = manner.line()
-    _attach(line, parameters)
+    attach_files(line, parameters)
     receipt = _post(line, route, parameters, manner)
     _show_receipt(receipt, str(receipt.get("to") or "the conversation"), manner)
     return 0
@@ -74,7 +74,7 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options, route: st
     if parameters.get("within") is None and (flight := os.environ.get("SCOUT_FLIGHT")):
         parameters["within"] = flight
     line = manner.line()
-    _attach(line, parameters)
+    attach_files(line, parameters)
     if _is_wait_skipped(parameters, manner):
         return _show_ask(_post(line, route, parameters, manner), manner)
     from scout.cli.waiting.follow import follow, show_interrupted
@@ -241,7 +241,7 @@ def _suggest_attach(file: str | None) -> dict[str, Any]:
     return build_remedy(typed[0], command, "attach the file" if file is not None else "from the same pipe")
 
 
-def _attach(line: DaemonCall, parameters: dict[str, Any]) -> None:
+def attach_files(line: DaemonCall, parameters: dict[str, Any]) -> None:
     """Store attached files; a SHA-256, perhaps with a name behind it, is kept as it is."""
     names = parameters.get("attachments") or ()
     if names:

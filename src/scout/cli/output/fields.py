@@ -156,6 +156,9 @@ FLIGHT: tuple[Field, ...] = (
     ("to", "targetAddress"),
     ("from", "requesterAddress"),
     ("attempt", "attempt"),
+    ("harness", "harnessObserved|harnessRequested"),
+    ("model", _read_model),
+    ("effort", "effort"),
     ("began", "time:createdAt"),
     ("finished", "time:finishedAt"),
     ("asked", "line:body"),
@@ -223,6 +226,19 @@ ATTENTION: tuple[Field, ...] = (
     ("flight", "returnPath.flightId"),
     ("work", "returnPath.workItemId"),
 )
+
+
+def read_holder(grant: dict[str, Any]) -> object:
+    """Return the agent that holds a grant, or the user whose agents do."""
+    return grant.get("address") or (f"every agent of {grant['user']}" if grant.get("user") else None)
+
+
+def read_scope(grant: dict[str, Any]) -> object:
+    """Return what a grant is for."""
+    scope = to_object(grant.get("scope"))
+    if scope.get("conversationId"):
+        return shorten_id(str(scope["conversationId"]))
+    return scope.get("path") or scope.get("projectRoot") or f"everything of {scope.get('user')}"
 
 
 # -- lists: texts come last --------------------------------------------------------------------------
@@ -324,7 +340,14 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
         ("for", "address"),
         ("label", "line:label"),
     ),
-    "grant.list": (("grant", "id:id"), ("action", "action"), ("state", "state"), ("why", "line:reason")),
+    "grant.list": (
+        ("grant", "id:id"),
+        ("holder", read_holder),
+        ("may", "action"),
+        ("of", read_scope),
+        ("state", "state"),
+        ("why", "line:reason"),
+    ),
     "node.list": (("node", "name"), ("id", "id:id")),
     "session.list": (
         ("session", "id:id"),
@@ -355,6 +378,9 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
 EMPTY = {
     "connector.list": "No chat is connected. Try: scout connector add telegram",
     "connector.posts": "Nothing was posted.",
+    "binding.list": "No chat is bound. Try: scout binding add CONNECTOR CHAT --channel NAME",
+    "grant.list": "No grants. Try: scout grant add --help",
+    "user.keys": "No chat account is linked. Try: scout user link USER telegram",
     "who": "No agents yet. Try: scout agent register NAME --project .",
     "inbox": "Your inbox is empty.",
     "attention": "Nothing needs you.",

@@ -1,9 +1,9 @@
-"""Output of users, their chat accounts, and bindings."""
+"""Output of users, their chat accounts and grants, connectors, and bindings."""
 
 from __future__ import annotations
 
 from scout.cli.connection.text import format_age, format_local_time, note, paint, print_out, shorten_id
-from scout.cli.output.fields import show_fields
+from scout.cli.output.fields import read_holder, read_scope, show_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,23 @@ USER: tuple[Field, ...] = (
     ("address", "address"),
     ("agents", "agents"),
     ("sub-users", "list:subusers"),
+)
+
+_GRANT: tuple[Field, ...] = (
+    ("holder", read_holder),
+    ("may", "action"),
+    ("of", read_scope),
+    ("state", "state"),
+    ("until", "time:expiresAt"),
+    ("why", "reason"),
+)
+
+_CONNECTOR: tuple[Field, ...] = (
+    ("state", "state"),
+    ("account", "account"),
+    ("since", "age:since"),
+    ("waiting", lambda one: one.get("waiting") or None),
+    ("problem", "problem"),
 )
 
 
@@ -95,10 +112,29 @@ def format_place(binding: dict[str, Any]) -> str:
     return f"{binding['name']} {binding['externalId']}{thread}"
 
 
+def _show_connector(connector: dict[str, Any]) -> None:
+    """Show a connector, and each value that it needs; secrets are never shown."""
+    show_fields(connector["connector"], connector, _CONNECTOR)
+    for one in connector.get("fields") or ():
+        print_out(f"  {one['name']}: {one['question']} ({_describe_value(one)})")
+
+
+def _describe_value(field: dict[str, Any]) -> str:
+    if field.get("secret"):
+        return "a secret"
+    if field.get("value"):
+        return str(field["value"])
+    if field.get("default") is None:
+        return "needed"
+    return f"default {field['default']}" if field["default"] else "optional"
+
+
 _USERS = ("add", "show", "rename", "retire", "revive")
 PRINTERS: dict[str, Callable[[Any], None]] = {
     **{f"user.{verb}": show_user for verb in _USERS},
     "binding.show": _show_binding,
+    "connector.show": _show_connector,
+    "grant.add": lambda grant: show_fields("", grant, _GRANT),
     "user.link": _show_code,
     "user.unlink": _show_unlinked,
     "user.quiet": _show_quiet,

@@ -57,7 +57,7 @@ _ELSEWHERE = {
     "task": "tasks",
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
-    **dict.fromkeys(("user", "binding"), "people"),
+    **dict.fromkeys(("user", "binding", "grant", "connector"), "people"),
     **dict.fromkeys(("tree", "tree.scan", "tree.reconcile"), "trees"),
     **dict.fromkeys(("spawn", "project.list", "project.set"), "spawned"),
 }

@@ -87,7 +87,8 @@ class MatrixConnector:
     async def check(self) -> ConnectorAccount:
         """Prove the access token."""
         user_id = await self._get_user_id()
-        return ConnectorAccount(id=user_id, name=await self._server.get_display_name(user_id))
+        name = await self._server.get_display_name(user_id)
+        return ConnectorAccount(id=user_id, name=name, address=user_id)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -55,6 +55,7 @@ class AddConnector(Write[ConnectorView]):
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("connector",)
     flags: ClassVar[dict[str, str]] = {"values": "set"}
+    secret_field: ClassVar[str] = "values"
     permission: ClassVar[str] = _OPERATOR
 
     connector: ConnectorName

@@ -94,7 +94,7 @@ class AddSchedule(Write[ScheduleView]):
 
 
 class UpdateSchedule(Write[ScheduleView]):
-    """Change when a schedule runs, whom it asks, or what for."""
+    """Change the times, the target or the text of a schedule."""
 
     operation: ClassVar[str] = "cron.update"
     route: ClassVar[str] = "PATCH /v1/schedules/{scheduleId}"
@@ -162,7 +162,7 @@ class PauseSchedule(Write[ScheduleView]):
 
 
 class ResumeSchedule(Write[ScheduleView]):
-    """Resume a paused schedule. Runs that were due meanwhile are not made up for."""
+    """Resume a paused schedule. Runs missed during the pause are not made up."""
 
     operation: ClassVar[str] = "cron.resume"
     route: ClassVar[str] = "POST /v1/schedules/{scheduleId}/resume"
@@ -174,7 +174,7 @@ class ResumeSchedule(Write[ScheduleView]):
 
 
 class RemoveSchedule(Write[ScheduleView]):
-    """End a schedule for good. A run that works finishes."""
+    """End a schedule for good. A run in progress finishes."""
 
     operation: ClassVar[str] = "cron.remove"
     route: ClassVar[str] = "POST /v1/schedules/{scheduleId}/remove"

@@ -133,7 +133,7 @@ class UnlinkUser(Write[ConnectorKey]):
 
 
 class SetQuietHours(Write[ConnectorKey]):
-    """Set the hours in which a chat account gets nothing but high risk; `off` removes them."""
+    """Set the hours in which a chat account gets only high-risk items; `off` removes them."""
 
     operation: ClassVar[str] = "user.quiet"
     route: ClassVar[str] = "POST /v1/users/{user}/quiet"
