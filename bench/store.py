@@ -21,8 +21,7 @@ from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
-from scout.store.projection import append, read_last_seq
-from scout.store.unit_of_work import UnitOfWork
+from scout.store.unit_of_work import UnitOfWork, append, read_last_seq
 
 SIZES = (100, 10_000, 100_000)
 BODY = "word " * 35
@@ -63,7 +62,7 @@ def _message(name: str) -> Callable[[UnitOfWork], None]:
             target=Ref.to(derive_id("cnv", name[-1:])),
             payload=Posted(message_id=derive_id("msg", name), text=BODY, kind=MessageKind.CHAT),
         )
-        unit.add(event)
+        unit.events.append(event)
 
     return work
 

@@ -18,8 +18,7 @@ from scout.model.events.presence import AgentRegistered, EndpointRegistered, Ses
 from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.store.projection import append, read_last_seq
-from scout.store.unit_of_work import UnitOfWork
+from scout.store.unit_of_work import UnitOfWork, append, read_last_seq
 
 NOW = Time(1_700_000_000_000_000)
 _numbers = itertools.count()
@@ -46,7 +45,7 @@ def fact(store: Store, kind: type[Event], target: str, payload: Any, **fields: A
         **fields,
     )
     if unit is not None:
-        unit.add(event)
+        unit.events.append(event)
     else:
         append(connection, event)
     return event

@@ -14,7 +14,7 @@ from scout.store.integrity.backup import backup, restore
 from scout.store.integrity.damage import DamageReport, examine, is_header_sound
 from scout.store.integrity.wal import read_log
 from scout.store.migrate import CURRENT, migrate
-from scout.store.projection import read_last_seq
+from scout.store.unit_of_work import read_last_seq
 from tests.store.facts import post_message
 
 PAGE = 4096

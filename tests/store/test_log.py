@@ -16,8 +16,8 @@ from scout.model.events.envelope import Changed
 from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
-from scout.store.projection import read_events
 from scout.store.table import TABLES, get_table
+from scout.store.unit_of_work import read_events
 from tests.policy.fleets import agent
 from tests.store.facts import NOW, append_records, fact
 
@@ -69,7 +69,7 @@ def test_every_table_has_events_that_change_it() -> None:
 @pytest.mark.rows("R0-88")
 def test_replay_calls_no_decision() -> None:
     folder = Path(next(iter(room.__path__)))
-    for name in ("ledger", "projection", "unit_of_work", "derived", "table", "integrity/verify"):
+    for name in ("ledger", "unit_of_work", "derived", "table", "integrity/verify"):
         tree = ast.parse((folder / f"{name}.py").read_text())
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         deciding = {module for module in imported if module.startswith("scout.policy")}

@@ -158,8 +158,7 @@ def replay(path: Path, events: list[Event], sizes: Iterator[int]) -> dict[str, l
     connection.execute("BEGIN")
     while rest:
         size = next(sizes)
-        for event in rest[:size]:
-            unit.add(event)
+        unit.events.extend(rest[:size])
         unit.flush()
         del rest[:size]
     found = read_tables(connection)

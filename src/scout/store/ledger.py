@@ -12,9 +12,8 @@ from scout.base.time import Time
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
-from scout.store.projection import read_last_seq
 from scout.store.table import QUERIES, QUERY_TABLES, get_table
-from scout.store.unit_of_work import UnitOfWork
+from scout.store.unit_of_work import UnitOfWork, read_last_seq
 
 T = TypeVar("T", bound=Record)
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
@@ -31,7 +30,8 @@ class Ledger:
     """The records and the log, through one connection inside one transaction.
 
     `unit` holds what the transaction and others of its commit group appended; a reader has none. Every query
-    sees it. `signs` are endpoints that showed a sign of life after their rows were written, by id.
+    sees it. An event is appended to the log by adding it to `appended`. `signs` are endpoints that showed a
+    sign of life after their rows were written, by id.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Ledger:
         self._connection = connection
         self._signs = signs
         self._unit = unit
+        self.appended: list[Event] = unit.events if unit is not None else []
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -55,11 +56,6 @@ class Ledger:
     def has_signs(self) -> bool:
         """Whether a sign of life is newer than its row."""
         return bool(self._signs)
-
-    def append(self, event: Event) -> None:
-        """Append an event to the log."""
-        assert self._unit is not None  # readers append nothing
-        self._unit.add(event)
 
     def select(self, tables: Collection[str], query: str, values: Any) -> sqlite3.Cursor:
         """Run a query on tables that have every appended event."""

@@ -16,8 +16,8 @@ from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.damage import build_damage_refusal
 from scout.store.migrate import migrate
-from scout.store.projection import project
 from scout.store.table import TABLES, Table
+from scout.store.unit_of_work import project
 
 _SHOWN = 100
 
