@@ -11,8 +11,9 @@ import pytest
 
 from scout.base.time import Time
 from scout.broker.local import LocalScout
-from scout.broker.people import bindings, linking
-from scout.broker.people.linking import ChatAccount
+from scout.broker.people import accounts, links
+from scout.broker.people.chat_places import find_binding
+from scout.broker.people.links import ChatAccount
 from scout.broker.people.quiet_hours import find_quiet_end
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
@@ -22,6 +23,7 @@ from scout.model.events.presence import AgentRegistered
 from scout.model.flight import FlightState
 from scout.model.grant import Action
 from scout.model.people.binding import Binding
+from scout.model.people.chat import ChatPlace
 from scout.model.people.user import ConnectorKey, KeyState, QuietHours, UserKind, UserState
 from scout.model.waiting import WaitingKind
 from scout.ports import Notice
@@ -73,8 +75,8 @@ async def make_agent(rig: Rig, path: str) -> LocalScout:
 async def link(rig: Rig, user: str, account: str = "77", connector: str = "telegram") -> ConnectorKey:
     code = (await rig.operator(LinkUser(user=user, connector=connector))).code
     chat = ChatAccount(connector=connector, external_id=account, chat_id=f"c{account}", label=f"N{account}")
-    done = await rig.broker.as_system(lambda tx: linking.redeem(tx, chat, code))
-    assert isinstance(done, linking.Linked), done
+    done = await rig.broker.as_system(lambda tx: links.redeem(tx, chat, code))
+    assert isinstance(done, links.Linked), done
     return done.key
 
 
@@ -340,7 +342,7 @@ async def test_where_a_message_to_a_user_goes(rig: Rig) -> None:
     other = await link(rig, "bob", "78")
     assert (await expect_refusal(bob.call(ShowTarget(user="bob", connector="telegram")))).code == "not_found"
     agent = await rig.operator(ShowAgent(address="/bob/telegram"))
-    spoke = await rig.broker.as_system(lambda tx: linking.find_outlet(tx, agent.path, other.id))
+    spoke = await rig.broker.as_system(lambda tx: accounts.find_outlet(tx, agent.path, other.id))
     assert (spoke.key_id, spoke.rule) == (other.id, "last spoke in this conversation")
 
 
@@ -399,7 +401,8 @@ async def test_a_chat_is_bound_to_a_channel_or_an_agent(rig: Rig) -> None:
     assert (await bob.call(thread)).target == "/bob/agent/tool"
 
     def find(topic: str) -> Awaitable[Binding | None]:
-        return rig.broker.as_system(lambda tx: bindings.find_at(tx, "telegram", "c77", topic))
+        place = ChatPlace(chat_id="c77", thread_id=topic)
+        return rig.broker.as_system(lambda tx: find_binding(tx, "telegram", place))
 
     bound = [await find(topic) for topic in ("9", "10")]
     assert [one.topic_id for one in bound if one] == ["9", None]

@@ -16,7 +16,7 @@ from scout.broker.local import LocalScout
 from scout.broker.people import quiet_hours
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
-from scout.broker.people.supervision import Connectors
+from scout.broker.people.supervisor import Connectors
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes

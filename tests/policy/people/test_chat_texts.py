@@ -13,8 +13,8 @@ from scout.model.permission import build_request
 from scout.model.problems.target import UnknownTarget
 from scout.model.status import AgentStatus
 from scout.policy.people import chat_texts
-from scout.policy.people.formatting import format_text
 from scout.policy.people.markdown import BlockKind, parse_markdown
+from scout.policy.people.text_parts import format_text
 from tests.model.samples import a_flight, an_attention
 
 

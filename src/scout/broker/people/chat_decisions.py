@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from scout.base.refusal import Diagnostic, WrongState
 from scout.broker.operations import decisions
-from scout.broker.people import linking
+from scout.broker.people import accounts
 from scout.broker.people.inbound import ChatFacts, find_shown_post, record_received, refuse_reply
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionMove
@@ -63,7 +63,7 @@ def decide_by_press(tx: Transaction, connector: str, press: InboundPress, key: C
         connector=connector, inbound_id=press.id, meaning=Meaning.DECISION, place=press.place, key_id=key.id
     )
     tx.append(ChatReceived, key.id, taken)
-    linking.mark_used(tx, key)
+    accounts.mark_used(tx, key)
     return describe_outcome(item, "you")
 
 

@@ -6,9 +6,9 @@ from typing import Protocol
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.operations import attention, talk
 from scout.broker.people import outbound
+from scout.broker.people.accounts import list_keys
 from scout.broker.people.chat_posts import find_home, queue_post
-from scout.broker.people.linking import list_keys
-from scout.broker.people.supervision import Connectors
+from scout.broker.people.supervisor import Connectors
 from scout.broker.routing import users
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.operations.lifecycle import retire_agent, revive_agent
-from scout.broker.people import bindings, linking
+from scout.broker.people import accounts, bindings, links
 from scout.broker.people.quiet_hours import load_zone, read_hours
 from scout.broker.routing import users
 from scout.broker.routing.views import extend_record
@@ -135,7 +135,7 @@ def _may_know(tx: Transaction, user: User) -> bool:
 
 def _build_view(tx: Transaction, user: User) -> UserView:
     mine = tx.allows(Deed.CONTROL, _describe_user(user))
-    keys = len(linking.list_keys(tx, user.name)) if mine else 0
+    keys = len(accounts.list_keys(tx, user.name)) if mine else 0
     return extend_record(UserView, user, address=str(AgentPath.root(user.name, users.DIRECT)), keys=keys)
 
 
@@ -152,7 +152,7 @@ def _show(tx: Transaction, user: User, *notes: str) -> UserDetail:
         user,
         address=str(AgentPath.root(user.name, users.DIRECT)),
         gateway=str(AgentPath.root(user.owner, "subuser", user.name)) if user.owner else None,
-        keys=tuple(linking.list_keys(tx, user.name)),
+        keys=tuple(accounts.list_keys(tx, user.name)),
         codes=tuple(
             LinkCodeView(connector=one.connector, expires_at=one.expires_at)
             for one in codes
@@ -177,7 +177,7 @@ def rename(tx: Transaction, request: RenameUser) -> UserDetail:
 def link(tx: Transaction, request: LinkUser) -> IssuedCode:
     """Issue a one-time code for a chat account."""
     user = users.require_active(tx, _find_own(tx, request.user))
-    record, code = linking.issue_code(tx, user, request.connector)
+    record, code = links.issue_code(tx, user, request.connector)
     return IssuedCode(
         user=user.name,
         connector=record.connector,
@@ -192,7 +192,7 @@ def unlink(tx: Transaction, request: UnlinkUser) -> ConnectorKey:
     user = _find_own(tx, request.user)
     again = Remedy(operation="user.unlink", parameters={"user": user.name})
     key = _choose_key(tx, user, request.connector, request.key_id, again)
-    return linking.unlink(tx, key, request.reason)
+    return links.unlink(tx, key, request.reason)
 
 
 async def set_quiet_hours(call: CallContext[CallBroker], request: SetQuietHours) -> ConnectorKey:
@@ -208,7 +208,7 @@ def _set_quiet_hours(tx: Transaction, request: SetQuietHours) -> ConnectorKey:
     key = _choose_key(tx, user, request.connector, request.key_id, again)
     known = key.quiet.time_zone if key.quiet else tx.services.time_zone
     quiet = read_hours(request.hours, request.time_zone or known)
-    return linking.change_quiet_hours(tx, key, quiet, seen=request.revision)
+    return accounts.change_quiet_hours(tx, key, quiet, seen=request.revision)
 
 
 def _choose_key(
@@ -218,7 +218,7 @@ def _choose_key(
 
     `again`: the call to repeat with one of several accounts.
     """
-    keys = linking.list_keys(tx, user.name)
+    keys = accounts.list_keys(tx, user.name)
     found = [one for one in keys if connector in (None, one.connector) and key_id in (None, one.id)]
     if len(found) == 1:
         return found[0]
@@ -233,7 +233,7 @@ def _choose_key(
             count=len(found),
             retry=found[0].id,
             noun="chat account",
-            candidates=linking.list_candidates(found),
+            candidates=accounts.list_candidates(found),
             remedies=remedies,
         )
     )
@@ -246,7 +246,7 @@ def _name_key(again: Remedy, key: ConnectorKey) -> Remedy:
 def show_target(tx: Transaction, request: ShowTarget) -> ReplyTarget:
     """Return which account a message to the user on a connector goes to, and the rule that decided."""
     user = _find_own(tx, request.user)
-    outlet = linking.find_outlet(tx, AgentPath.root(user.name, request.connector))
+    outlet = accounts.find_outlet(tx, AgentPath.root(user.name, request.connector))
     return ReplyTarget(
         connector=outlet.target.connector,
         target_id=outlet.target.target_id,
@@ -301,7 +301,7 @@ def _retire_one(
     owned = tx.ledger.many(User, "users_owned", owner=user.name, before=LAST, limit=_MANY)
     below = [one for one in owned if users.is_active(one)]
     agents = [*_list_live_agents(tx, user), *_list_gateway(tx, user)]
-    keys = linking.list_keys(tx, user.name)
+    keys = accounts.list_keys(tx, user.name)
     move = UserMove.RETIRE
     gone = move_user(
         user,
@@ -314,10 +314,10 @@ def _retire_one(
     )
     tx.record(USER_EVENTS[move], gone, move=move, reason=reason)
     why = f"the user {user.name} is retired"
-    for key in keys:
-        linking.unlink(tx, key, why)
-    linking.revoke_codes(tx, user.name, why)
     closed = bindings.close_of_user(tx, user.name, why)
+    for key in keys:
+        links.unlink(tx, key, why)
+    links.revoke_codes(tx, user.name, why)
     for agent in agents:
         retire_agent(tx, tx.need(Agent, "agent", agent.id), why)
     notes = [

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from scout.connectors.matrix.content import build_edit, build_file, build_reaction, build_text
 from scout.connectors.matrix.fields import FIELDS
 from scout.connectors.matrix.homeserver import Homeserver
-from scout.connectors.matrix.receiving import Receiving
+from scout.connectors.matrix.sync import SyncLoop
 from scout.connectors.setup_values import SetupValues
 from scout.ports.connector import (
     ChatPlace,
@@ -102,8 +102,8 @@ class MatrixConnector:
 
     async def run(self, inlet: Inlet) -> None:
         """Receive until cancelled."""
-        receiving = Receiving(self._server, await self.check(), self._inviters, inlet)
-        await receiving.run()
+        loop = SyncLoop(self._server, await self.check(), self._inviters, inlet)
+        await loop.run()
 
     # -- out -----------------------------------------------------------------------------------------
 

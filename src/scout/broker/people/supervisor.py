@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.broker.people.chat_posts import find_origin
-from scout.broker.people.chat_sending import ChatSender
+from scout.broker.people.chat_sender import ChatSender
 from scout.broker.people.reception import Reception, ReceptionBroker
 from scout.broker.routing import attention_items
 from scout.broker.transaction import admission
@@ -46,6 +46,10 @@ class Health(NamedTuple):
     since: Time
     account: ConnectorAccount | None = None
     problem: str = ""
+
+
+class _NotBuiltError(Exception):
+    """The connector cannot run here: another attempt would not help."""
 
 
 class _Lane:
@@ -164,8 +168,8 @@ class Connectors:
             await self._keep_trying(lane, lambda: self._run(lane))
         except ConnectorError as error:
             await self._report_credentials(lane, error.reason)
-        except Refused as refused:
-            self._set(lane, ConnectorState.FAILED, problem=refused.diagnostic.message)
+        except _NotBuiltError as error:
+            self._set(lane, ConnectorState.FAILED, problem=str(error))
 
     async def _keep_trying(self, lane: _Lane, work: Callable[[], Awaitable[None]]) -> None:
         """Run `work` again after each failure, with a growing pause. Failed credentials end it."""
@@ -178,8 +182,10 @@ class Connectors:
                 if error.kind is FailureKind.CREDENTIALS:
                     raise
                 problem = error.reason
-            except Refused:
+            except _NotBuiltError:
                 raise
+            except Refused as refused:  # such as a full disk
+                problem = refused.diagnostic.message
             except Exception as error:  # noqa: BLE001 (it is logged, and tried again)
                 _LOG.exception("%s", lane.setup.connector)
                 problem = f"an error of the connector: {type(error).__name__}"
@@ -190,8 +196,7 @@ class Connectors:
 
     async def _run(self, lane: _Lane) -> None:
         """Build and check a connector; then receive and send, each with its own attempts."""
-        assert self.kits is not None
-        connector = await asyncio.to_thread(self.kits.build, lane.setup)
+        connector = await self._build(lane.setup)
         sender = ChatSender(self._broker, connector)
         inlet = Reception(self._broker, connector, sender.settle)
 
@@ -210,6 +215,13 @@ class Connectors:
         finally:
             lane.sender = None
             await connector.close()
+
+    async def _build(self, setup: ConnectorSetup) -> Connector:
+        assert self.kits is not None
+        try:
+            return await asyncio.to_thread(self.kits.build, setup)
+        except Refused as refused:
+            raise _NotBuiltError(refused.diagnostic.message) from None
 
     async def _show_typing(self, lane: _Lane, connector: Connector) -> None:
         """Show in each chat that an answer is being written, as long as one is."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from scout.base.time import Time
-from scout.broker.people.chat_posts import record_post
-from scout.broker.people.chat_rendering import (
+from scout.broker.people.chat_messages import (
     GONE,
     PostContent,
     build_edit,
@@ -20,6 +19,7 @@ from scout.broker.people.chat_rendering import (
     mark_repeat,
     read_content,
 )
+from scout.broker.people.chat_posts import record_post
 from scout.broker.people.quiet_hours import find_quiet_end
 from scout.broker.routing import posts
 from scout.broker.transaction.services import Services

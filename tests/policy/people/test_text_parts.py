@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.model.people.chat import Markup
-from scout.policy.people.formatting import FormattedPart, add_tail, format_text, measure
 from scout.policy.people.markdown import Block, BlockKind, Span, Style, parse_markdown
+from scout.policy.people.text_parts import FormattedPart, add_tail, format_text, measure
 
 # Everything that can be a mark, and what a mark is shown as.
 _MARKS = re.compile(r"[\s*_~`#>|\-+\[\]()\\•\u200b]|\d+[.)]|js")

@@ -1,4 +1,4 @@
-"""Receiving from a Matrix homeserver: syncs, invitations, and the events of each room."""
+"""The sync loop of a Matrix homeserver: invitations, and the events of each room."""
 
 import logging
 from collections import Counter
@@ -19,7 +19,7 @@ _ENCRYPTED = (
 )
 
 
-class Receiving:
+class SyncLoop:
     """One run of the connector. `inviters`: the users whose invitations to groups are accepted, or `*`."""
 
     def __init__(
