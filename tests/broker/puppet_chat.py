@@ -168,8 +168,11 @@ class PuppetKits:
     def list_known(self) -> dict[str, tuple[SetupField, ...]]:
         return {"telegram": _FIELDS}
 
-    def list_stored(self) -> tuple[ConnectorSetup, ...]:
-        return tuple(self.stored.values())
+    def list_stored(self) -> tuple[str, ...]:
+        return tuple(self.stored)
+
+    def read(self, connector: str) -> ConnectorSetup:
+        return self.stored[connector]
 
     async def prepare(self, setup: ConnectorSetup) -> ConnectorSetup:
         return replace(setup, values={**setup.values, "prepared": "yes"})

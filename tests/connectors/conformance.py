@@ -640,11 +640,8 @@ class ConnectorConformance:
             (item,) = await wait_until(told)
             assert f"scout connector add {chat.connector}" in item.body
             await chat.do(fault.__exit__, None, None, None)
-            kits = chat.rig.broker.connectors.kits
-            assert kits is not None
-            (setup,) = await chat.do(kits.list_stored)
             await chat.rig.broker.connectors.stop(chat.connector)
-            chat.rig.broker.connectors.start(setup)
+            chat.rig.broker.connectors.start(chat.connector)
             await chat.shows(home, "kept 2")
             after = await chat.rig.operator(GetAttention(attention_id=item.id))
             assert after.state is AttentionState.DISMISSED

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
+from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.people.chat_messages import (
     GONE,
@@ -20,7 +21,6 @@ from scout.broker.people.chat_messages import (
     read_content,
 )
 from scout.broker.people.chat_posts import record_post
-from scout.broker.people.quiet_hours import find_quiet_end
 from scout.broker.routing import posts
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -43,6 +43,7 @@ from scout.model.people.chat_post import (
     start_attempt,
 )
 from scout.model.people.user import ConnectorKey, KeyState
+from scout.policy.people.quiet_hours import find_quiet_end
 from scout.ports.connector import Connector, ConnectorError, FailureKind, OutboundText
 from scout.store.ledger import Ledger
 
@@ -184,7 +185,12 @@ class ChatSender:
         key = await self._broker.read(lambda ledger: ledger.get(ConnectorKey, post.key_id))
         if key is None or key.quiet is None:
             return None
-        return await asyncio.to_thread(find_quiet_end, key, self._services.clock.now())
+        try:
+            zone = await asyncio.to_thread(self._services.zones.load, key.quiet.time_zone)
+        except Refused as unknown:  # the machine knows it no longer
+            _LOG.warning("quiet hours of %s: %s", key.id, unknown)
+            return None
+        return find_quiet_end(key.quiet, zone, self._services.clock.now())
 
     def _begin(self, tx: Transaction, post_id: str, quiet: Time | None) -> _Attempt | None:
         """Count the attempt before it is made; or find that it is not to be made now."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.broker.operations.lifecycle import retire_agent, revive_agent
 from scout.broker.people import accounts, bindings, links
-from scout.broker.people.quiet_hours import load_zone, read_hours
+from scout.broker.people.time_zones import load_zone
 from scout.broker.routing import users
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
@@ -24,6 +24,7 @@ from scout.model.people.user import (
     UserMove,
     UserState,
     move_user,
+    read_quiet_hours,
     rename_user,
 )
 from scout.model.problems.request import NotFound
@@ -52,6 +53,7 @@ from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
 _MANY = 1000
+_OFF = "off"  # in place of quiet hours
 _COUNTED = 10_000
 
 
@@ -196,18 +198,20 @@ def unlink(tx: Transaction, request: UnlinkUser) -> ConnectorKey:
 
 
 async def set_quiet_hours(call: CallContext[CallBroker], request: SetQuietHours) -> ConnectorKey:
-    """Set or remove the quiet hours of a chat account; its time zone is read from disk first."""
-    await asyncio.to_thread(load_zone, request.time_zone or call.services.time_zone)
-    return await call.write_once(request, _set_quiet_hours)
+    """Set or remove the quiet hours of a chat account."""
+    if request.time_zone is not None:
+        await load_zone(call, request, request.time_zone)
+    local = await asyncio.to_thread(call.services.zones.find_local)
+    return await call.write_once(request, lambda tx, one: _set_quiet_hours(tx, one, local))
 
 
-def _set_quiet_hours(tx: Transaction, request: SetQuietHours) -> ConnectorKey:
+def _set_quiet_hours(tx: Transaction, request: SetQuietHours, local: str) -> ConnectorKey:
     user = _find_own(tx, request.user)
     repeated = {"user": user.name, "connector": request.connector, "hours": request.hours}
     again = Remedy(operation="user.quiet", parameters=repeated)
     key = _choose_key(tx, user, request.connector, request.key_id, again)
-    known = key.quiet.time_zone if key.quiet else tx.services.time_zone
-    quiet = read_hours(request.hours, request.time_zone or known)
+    zone = request.time_zone or (key.quiet.time_zone if key.quiet else local)
+    quiet = None if request.hours.strip().lower() == _OFF else read_quiet_hours(request.hours, zone)
     return accounts.change_quiet_hours(tx, key, quiet, seen=request.revision)
 
 
