@@ -191,3 +191,49 @@ def test_a_secret_that_others_could_read_stops_one_connector_only(tmp_path: Path
         assert "hush-hush" not in str(shown)
 
     run_scene(scene, tmp_path, kits=kits, periods=QUICK)
+
+
+def test_a_post_that_a_platform_cannot_handle_holds_up_no_other_chat(tmp_path: Path) -> None:
+    async def scene(rig: Rig, chat: PuppetChat) -> None:
+        await link(rig, chat, "bob", "8")
+        await settle(rig)
+
+        async def choke(message: Any) -> None:
+            if message.place.chat_id == "7":
+                raise UNSURE
+
+        chat.before_send = choke
+        await rig.operator(PostToUser(user="ada", body="poison"))
+        await rig.operator(PostToUser(user="bob", body="good morning"))
+        await chat.shows("good morning")
+        chat.before_send = None
+        await chat.shows("poison")
+
+    play_chat(tmp_path, scene, periods=QUICK)
+
+
+def test_in_a_group_status_tells_nothing_private(tmp_path: Path) -> None:
+    async def scene(rig: Rig, chat: PuppetChat) -> None:
+        arc = await rig.agent("arc")
+        await arc.call(Need(question="Pay the ransom?", risk="high"))  # pyright: ignore[reportArgumentType] (a word of the wire)
+        await chat.shows("Pay the ransom?")
+        chat.say("/status", place=GROUP)
+        shown = await chat.shows("shown in your private chat")
+        assert shown.place == GROUP
+        assert "ransom" not in shown.text
+        chat.say("/status")
+        await chat.shows("Needs you:")
+
+    play_chat(tmp_path, scene)
+
+
+def test_a_note_to_who_pressed_is_plain(tmp_path: Path) -> None:
+    async def scene(rig: Rig, chat: PuppetChat) -> None:
+        arc = await rig.agent("arc")
+        await arc.call(Need(question="Which?", options=("v1.2-rc", "*none*")))
+        shown = await chat.shows("Which?")
+        chat.press("sent-2", shown.buttons[0].value)
+        await wait_until(lambda: chat.notes)
+        assert chat.notes == ["Answered by you: v1.2-rc"]
+
+    play_chat(tmp_path, scene)

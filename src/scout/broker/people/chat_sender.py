@@ -80,6 +80,7 @@ class ChatSender:
         self._news = asyncio.Event()
         self._blocked: dict[str, Time] = {}  # chats that the platform asked to wait with, until when
         self._waits_until: Time | None = None  # the platform is out of reach
+        self._suspects = set[str]()  # chats whose posts failed, which are tried after the others
         self._failures = 0
         self._busy = asyncio.Lock()  # held while a post is sent
 
@@ -253,11 +254,18 @@ class ChatSender:
             self._blocked[chat_id] = now.plus(error.retry_after)
             return
         self._failures += 1
-        self._waits_until = now.plus(back_off(self._failures, self._services.rules.back_off))
+        pause = back_off(self._failures, self._services.rules.back_off)
+        self._waits_until = now.plus(pause)
+        # It may be only this post that the platform cannot handle, so the other chats are tried first.
+        self._blocked[chat_id] = now.plus(2 * pause)
+        self._suspects.add(chat_id)
 
     def resume(self) -> None:
         """Try again at once: the platform answers."""
         self._waits_until = None
+        for chat_id in self._suspects:
+            self._blocked.pop(chat_id, None)
+        self._suspects.clear()
         self.wake()
 
 

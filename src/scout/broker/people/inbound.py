@@ -121,16 +121,21 @@ def take_code(tx: Transaction, connector: str, inbound: InboundText) -> Linked |
     return result
 
 
-def take_stranger(tx: Transaction, connector: str, sender_id: str) -> bool:
-    """Record that somebody unknown wrote; whether it is the first time today."""
+def is_greeted(tx: Transaction, connector: str, sender_id: str) -> bool:
+    """Whether somebody unknown was told today how to be linked."""
+    return bool(tx.ledger.value("chat_stranger", **_describe_stranger(tx, connector, sender_id)))
+
+
+def take_stranger(tx: Transaction, connector: str, sender_id: str) -> None:
+    """Record that somebody unknown wrote today."""
+    stranger = Stranger(**_describe_stranger(tx, connector, sender_id))
+    tx.append(ChatStranger, tx.services.system_agent, stranger)
+
+
+def _describe_stranger(tx: Transaction, connector: str, sender_id: str) -> dict[str, str]:
     day = str(tx.now)[:10]
     text = f"{tx.services.node}\0{connector}\0{sender_id}\0{day}"
-    hashed = hashlib.sha256(text.encode()).hexdigest()[:_HASH]
-    known = {"connector": connector, "hashed": hashed, "day": day}
-    if tx.ledger.value("chat_stranger", **known):
-        return False
-    tx.append(ChatStranger, tx.services.system_agent, Stranger(**known))
-    return True
+    return {"connector": connector, "hashed": hashlib.sha256(text.encode()).hexdigest()[:_HASH], "day": day}
 
 
 def record_received(
@@ -254,7 +259,7 @@ def _take_correction(tx: Transaction, connector: str, inbound: InboundText, key:
     message = tx.get(Message, came.message_id) if came is not None and came.key_id == key.id else None
     if message is None or message.body == inbound.text:
         return None
-    conversations.may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
+    conversations.require_readable(tx, tx.need(Conversation, "conversation", message.conversation_id))
     for target in message.target_agents:
         tx.permit(Deed.ADDRESS, build_subject(tx.need(Agent, "agent", target)))
     metadata = Metadata(in_reply_to=message.id, target_agents=message.target_agents)

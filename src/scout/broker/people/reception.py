@@ -137,9 +137,10 @@ class Reception:
     async def _greet_stranger(self, text: InboundText) -> None:
         """Tell somebody unknown once a day how to be linked. What is sent to them is not stored."""
         sender = text.sender.id
-        first = await self._broker.as_system(lambda tx: texts.take_stranger(tx, self._name, sender))
-        if first:
-            await self._say(text.place, describe_pairing(self._name), text.message_id, only_for=sender)
+        if texts.is_greeted(self._glance(), self._name, sender):
+            return
+        await self._broker.as_system(lambda tx: texts.take_stranger(tx, self._name, sender))
+        await self._say(text.place, describe_pairing(self._name), text.message_id, only_for=sender)
 
     async def _take_known(self, text: InboundText, facts: ChatFacts, key: ConnectorKey) -> None:
         who = self._admit(key, facts.group)
@@ -197,7 +198,10 @@ class Reception:
         assert command is not None
         assert key is not None
         answer = await answer_command(
-            self._broker.open_chat(who), command, lambda flight: self._came_from(flight, text.place)
+            self._broker.open_chat(who),
+            command,
+            lambda flight: self._came_from(flight, text.place),
+            group=text.place.group,
         )
 
         def record(tx: Transaction) -> None:

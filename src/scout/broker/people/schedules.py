@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused, Remedy, WrongState
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy, WrongState
 from scout.broker.effects import scheduled_runs
 from scout.broker.operations import lifecycle
 from scout.broker.people import runs

@@ -208,9 +208,12 @@ class Connectors:
 
         try:
             lane.sender = sender
-            await _run_together(
-                self._keep_trying(lane, receive), sender.run(), self._show_typing(lane, connector)
-            )
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_trying(lane, receive))
+                group.create_task(sender.run())
+                group.create_task(self._show_typing(lane, connector))
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         finally:
             lane.sender = None
             await connector.close()
@@ -284,16 +287,3 @@ class Connectors:
 
 def _dedupe(name: str) -> str:
     return f"connector:{name}"
-
-
-async def _run_together(*work: Awaitable[None]) -> None:
-    """Run these until the first of them fails; the others end with it."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
