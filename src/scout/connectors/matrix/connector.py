@@ -120,11 +120,17 @@ class MatrixConnector:
             return SentMessage(message_id=await self._send_file(message))
         event_id = await self._server.send_event(room, "m.room.message", message.id, build_text(message))
         for button in message.buttons:
-            content = build_reaction(event_id, button.value)
-            await self._server.send_event(
-                room, "m.reaction", f"{message.id}-{_digest(button.value)}", content
-            )
+            await self._react(room, message.id, event_id, button.value)
         return SentMessage(message_id=event_id)
+
+    async def _react(self, room: str, ident: str, event_id: str, key: str) -> None:
+        """Give a reaction to be tapped. One that is there already is no failure."""
+        content = build_reaction(event_id, key)
+        try:
+            await self._server.send_event(room, "m.reaction", f"{ident}-{_digest(key)}", content)
+        except ConnectorError as error:
+            if "M_DUPLICATE_ANNOTATION" not in error.reason:
+                raise
 
     async def _send_file(self, message: OutboundText) -> str:
         file = message.files[0]
