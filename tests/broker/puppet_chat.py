@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.broker.people import linking
+from scout.broker.people import links
 from scout.broker.routing import users
 from scout.model.people.chat import ChatPlace, Markup
 from scout.model.people.user import UserKind
@@ -114,6 +114,19 @@ class PuppetChat:
         self.push(InboundText(id=ident, sender=sender, message_id=ident, text=text, **fields))
         return ident
 
+    def correct(
+        self, message_id: str, text: str, *, person: str = "7", place: ChatPlace | None = None
+    ) -> None:
+        """An earlier message gets another text; on some platforms, anybody can claim that."""
+        self._count += 1
+        sender, where = ExternalSender(id=person), place or ChatPlace(chat_id=person)
+        ident = f"edit-{self._count}"
+        self.push(
+            InboundText(
+                id=ident, place=where, sender=sender, message_id=message_id, text=text, edits=message_id
+            )
+        )
+
     def press(self, message_id: str, value: str, *, person: str = "7", **more: Any) -> None:
         self._count += 1
         fields: dict[str, Any] = {"place": ChatPlace(chat_id=person), **more}
@@ -155,8 +168,11 @@ class PuppetKits:
     def list_known(self) -> dict[str, tuple[SetupField, ...]]:
         return {"telegram": _FIELDS}
 
-    def list_stored(self) -> tuple[ConnectorSetup, ...]:
-        return tuple(self.stored.values())
+    def list_stored(self) -> tuple[str, ...]:
+        return tuple(self.stored)
+
+    def read(self, connector: str) -> ConnectorSetup:
+        return self.stored[connector]
 
     async def prepare(self, setup: ConnectorSetup) -> ConnectorSetup:
         return replace(setup, values={**setup.values, "prepared": "yes"})
@@ -179,7 +195,7 @@ async def link(
 
     def issue(tx: Any) -> str:
         known = users.find_user(tx, user) or users.create_user(tx, user, kind=UserKind.PERSON)
-        return linking.issue_code(tx, known, "telegram")[1]
+        return links.issue_code(tx, known, "telegram")[1]
 
     code = await rig.broker.as_system(issue)
     before = len([one for one in chat.texts if "is linked to" in one])

@@ -12,8 +12,8 @@ import msgspec
 
 from scout.base.codec import decode, encode
 from scout.broker.local import LocalScout
-from scout.broker.people import linking
-from scout.broker.people.linking import ChatAccount
+from scout.broker.people import links
+from scout.broker.people.links import ChatAccount
 from scout.broker.routing import registration, users
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import housekeeping
@@ -145,8 +145,8 @@ async def _link_chat(world: World, user: str) -> None:
     code = (await world.rig.operator(LinkUser(user=user, connector="matrix"))).code
     chat, group = mark(user, "chat"), user == "club"
     account = ChatAccount(connector="matrix", external_id=mark(user, "id"), chat_id=chat, group=group)
-    done = await world.rig.broker.as_system(lambda tx: linking.redeem(tx, account, code))
-    assert isinstance(done, linking.Linked), done
+    done = await world.rig.broker.as_system(lambda tx: links.redeem(tx, account, code))
+    assert isinstance(done, links.Linked), done
     world.note(user, "key", done.key.id)
     bound = await (await world.seat(world.agents[user][0])).call(
         AddBinding(connector="matrix", chat=chat, channel=mark(user, "channel"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from scout.broker.people import linking
+from scout.broker.people import accounts, links
 from scout.broker.routing import posts as routing_posts
 from scout.model.agent import Agent
 from scout.model.attention import AttentionState
@@ -145,10 +145,10 @@ def test_a_long_text_continues_where_it_stopped(tmp_path: Path) -> None:
 def test_quiet_hours_delay_everything_but_high_risk(tmp_path: Path) -> None:
     async def scene(rig: Rig, chat: PuppetChat) -> None:
         def be_quiet(tx: Any) -> None:
-            (key,) = linking.list_keys(tx, "ada")
+            (key,) = accounts.list_keys(tx, "ada")
             now = int(str(tx.now)[11:13]) * 60 + int(str(tx.now)[14:16])
             quiet = QuietHours(start=(now - 60) % 1440, end=(now + 60) % 1440, time_zone="UTC")
-            linking.change_quiet_hours(tx, key, quiet)
+            accounts.change_quiet_hours(tx, key, quiet)
 
         await rig.broker.as_system(be_quiet)
         arc = await rig.agent("arc")
@@ -286,7 +286,7 @@ def test_high_risk_in_groups_is_a_setting(tmp_path: Path, shown: bool) -> None:
             from scout.model.people.user import UserKind
 
             crew = users.create_user(tx, "crew", kind=UserKind.GROUP)
-            return linking.issue_code(tx, crew, "telegram")[1]
+            return links.issue_code(tx, crew, "telegram")[1]
 
         code = await rig.broker.as_system(link_group)
         chat.say(code, chat="-100", addressed=True)
@@ -380,7 +380,7 @@ def test_a_file_that_cannot_be_fetched_is_left_out_after_some_attempts(tmp_path:
         assert "a_.._b.txt" in str(await read_log(rig))
         chat.fails = [REFUSED]
         chat.say("", files=(good,))
-        await chat.shows("See the attached file: a/../b.txt")
+        await chat.shows("See the attached file: a_.._b.txt")
         chat.fails = [RETRY] * 3
         chat.say("!say three", files=(good,))
         await chat.shows("three")
@@ -473,8 +473,8 @@ def test_an_account_that_changes_hands_meanwhile_is_looked_up_again(tmp_path: Pa
         await fetching.wait()
 
         def unlink(tx: Any) -> None:
-            (key,) = linking.list_keys(tx, "ada")
-            linking.unlink(tx, key, "lost phone")
+            (key,) = accounts.list_keys(tx, "ada")
+            links.unlink(tx, key, "lost phone")
 
         await rig.broker.as_system(unlink)
         released.set()

@@ -11,9 +11,9 @@ import pytest
 
 from scout.base.time import Time
 from scout.broker.local import LocalScout
-from scout.broker.people import bindings, linking
-from scout.broker.people.linking import ChatAccount
-from scout.broker.people.quiet_hours import find_quiet_end
+from scout.broker.people import accounts, links
+from scout.broker.people.chat_places import find_binding
+from scout.broker.people.links import ChatAccount
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle, create_agent
@@ -22,8 +22,10 @@ from scout.model.events.presence import AgentRegistered
 from scout.model.flight import FlightState
 from scout.model.grant import Action
 from scout.model.people.binding import Binding
+from scout.model.people.chat import ChatPlace
 from scout.model.people.user import ConnectorKey, KeyState, QuietHours, UserKind, UserState
 from scout.model.waiting import WaitingKind
+from scout.policy.people.quiet_hours import find_quiet_end
 from scout.ports import Notice
 from scout.protocol.access import AddGrant, CreateToken, SetAlias, ShowAlias
 from scout.protocol.agents import ConfigureAgent, ReadFeed, RetireAgent, ReviveAgent, ShowAgent, Who
@@ -32,6 +34,7 @@ from scout.protocol.attention import AnswerAttention, Consult, GetAttention, Lis
 from scout.protocol.channels import CreateChannel
 from scout.protocol.overview import ShowNow
 from scout.protocol.people.bindings import AddBinding, CloseBinding, ListBindings, ReopenBinding, ShowBinding
+from scout.protocol.people.schedules import AddSchedule
 from scout.protocol.people.users import (
     AddUser,
     LinkUser,
@@ -50,7 +53,6 @@ from scout.protocol.talk import ListMessages, Send
 from scout.protocol.work import CreateWork, GetWork, WaitWork
 from tests.broker.neighbours import draw_requests
 from tests.broker.rig import Rig, as_test, expect_refusal, open_rig, run_scene, wait_until
-from tests.model.samples import a_key
 
 
 async def seat_of(rig: Rig, user: str) -> LocalScout:
@@ -73,8 +75,8 @@ async def make_agent(rig: Rig, path: str) -> LocalScout:
 async def link(rig: Rig, user: str, account: str = "77", connector: str = "telegram") -> ConnectorKey:
     code = (await rig.operator(LinkUser(user=user, connector=connector))).code
     chat = ChatAccount(connector=connector, external_id=account, chat_id=f"c{account}", label=f"N{account}")
-    done = await rig.broker.as_system(lambda tx: linking.redeem(tx, chat, code))
-    assert isinstance(done, linking.Linked), done
+    done = await rig.broker.as_system(lambda tx: links.redeem(tx, chat, code))
+    assert isinstance(done, links.Linked), done
     return done.key
 
 
@@ -340,7 +342,7 @@ async def test_where_a_message_to_a_user_goes(rig: Rig) -> None:
     other = await link(rig, "bob", "78")
     assert (await expect_refusal(bob.call(ShowTarget(user="bob", connector="telegram")))).code == "not_found"
     agent = await rig.operator(ShowAgent(address="/bob/telegram"))
-    spoke = await rig.broker.as_system(lambda tx: linking.find_outlet(tx, agent.path, other.id))
+    spoke = await rig.broker.as_system(lambda tx: accounts.find_outlet(tx, agent.path, other.id))
     assert (spoke.key_id, spoke.rule) == (other.id, "last spoke in this conversation")
 
 
@@ -356,9 +358,15 @@ async def test_quiet_hours_of_an_account(rig: Rig) -> None:
     assert (await bob.call(SetQuietHours(user="bob", connector="telegram", hours="off"))).quiet is None
     first = await bob.call(SetQuietHours(user="bob", connector="telegram", hours="1:00-2:00"))
     assert str(first.quiet) == "01:00-02:00 UTC"
-    for hours, zone in (("late", "UTC"), ("22:00-07:00", "Europe/Berlinn"), ("22:00-07:00", "../etc")):
+    for hours, zone, code in (
+        ("late", "UTC", "bad_request"),
+        ("1:00-2:00", "../../etc/passwd", "not_found"),
+    ):
         wish = SetQuietHours(user="bob", connector="telegram", hours=hours, time_zone=zone)
-        assert (await expect_refusal(bob.call(wish))).code == "bad_request"
+        assert (await expect_refusal(bob.call(wish))).code == code
+    near = SetQuietHours(user="bob", connector="telegram", hours="1:00-2:00", time_zone="Europe/Berlinn")
+    problem = await expect_refusal(bob.call(near))
+    assert problem.remedies[0].parameters["timeZone"] == "Europe/Berlin"
 
 
 def at(text: str, zone: str) -> Time:
@@ -377,10 +385,25 @@ def at(text: str, zone: str) -> Time:
     ],
 )
 def test_quiet_hours_end_by_the_wall_clock_of_their_zone(now: str, end: str | None) -> None:
-    key = a_key(quiet=QuietHours(start=22 * 60, end=7 * 60, time_zone="Europe/Berlin"))
-    ends = find_quiet_end(key, at(now, "Europe/Berlin"))
+    quiet = QuietHours(start=22 * 60, end=7 * 60, time_zone="Europe/Berlin")
+    ends = find_quiet_end(quiet, ZoneInfo("Europe/Berlin"), at(now, "Europe/Berlin"))
     assert ends == (at(end, "Europe/Berlin") if end else None)
-    assert find_quiet_end(a_key(), at(now, "Europe/Berlin")) is None
+
+
+# -- schedules ----------------------------------------------------------------------------------------------
+
+
+@as_test
+async def test_a_channel_that_one_may_only_read_gets_no_answers_of_schedules(rig: Rig) -> None:
+    bob = await add(rig, "bob")
+    channel = await rig.operator(CreateChannel(name="dev"))
+    await make_agent(rig, "/bob/agent/tool")
+    await rig.operator(AddGrant(action=Action.READ, holder="bob", channel=channel.id))
+    assert (await bob.call(ListMessages(channel=channel.id))).items == ()
+    wish = AddSchedule(cron="@daily", to="/bob/agent/tool", body="news", channel=channel.id)
+    assert (await expect_refusal(bob.call(wish))).code == "not_found"
+    await rig.operator(AddGrant(action=Action.ADDRESS, holder="bob", channel=channel.id))
+    assert (await bob.call(wish)).channel == "dev"
 
 
 # -- bindings -----------------------------------------------------------------------------------------------
@@ -399,7 +422,8 @@ async def test_a_chat_is_bound_to_a_channel_or_an_agent(rig: Rig) -> None:
     assert (await bob.call(thread)).target == "/bob/agent/tool"
 
     def find(topic: str) -> Awaitable[Binding | None]:
-        return rig.broker.as_system(lambda tx: bindings.find_at(tx, "telegram", "c77", topic))
+        place = ChatPlace(chat_id="c77", thread_id=topic)
+        return rig.broker.as_system(lambda tx: find_binding(tx, "telegram", place))
 
     bound = [await find(topic) for topic in ("9", "10")]
     assert [one.topic_id for one in bound if one] == ["9", None]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scout.broker.local import LocalScout
-from scout.broker.people import linking
+from scout.broker.people import links
 from scout.broker.routing import users
 from scout.daemon.connectors import StoredConnectors
 from scout.model.people.user import UserKind
@@ -81,7 +81,7 @@ class Chat:
 
         def issue(tx: Any) -> str:
             known = users.find_user(tx, user) or users.create_user(tx, user, kind=kind)
-            return linking.issue_code(tx, known, self.connector)[1]
+            return links.issue_code(tx, known, self.connector)[1]
 
         return await self.rig.broker.as_system(issue)
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 from scout.base.refusal import Refused
-from scout.broker.people import linking
+from scout.broker.people import accounts, links
 from scout.model.ask import Ask
 from scout.model.attention import AttentionState
 from scout.model.events.asks import AskCreated
@@ -94,7 +94,7 @@ class ConnectorConformance:
             eve = await chat.do(chat.stage.person, "eve")
             await chat.say(eve, code)
             await chat.shows(await chat.private(eve), "not valid")
-            (key,) = await chat.rig.broker.as_system(lambda tx: linking.list_keys(tx, "bob"))
+            (key,) = await chat.rig.broker.as_system(lambda tx: accounts.list_keys(tx, "bob"))
             assert (key.external_id, key.chat_id) == (bob, home)
 
         self.play(tmp_path, scene)
@@ -125,8 +125,8 @@ class ConnectorConformance:
             home = await chat.private(bob)
 
             def unlink(tx: Any) -> None:
-                (key,) = linking.list_keys(tx, "bob")
-                linking.unlink(tx, key, "lost phone")
+                (key,) = accounts.list_keys(tx, "bob")
+                links.unlink(tx, key, "lost phone")
 
             await chat.rig.broker.as_system(unlink)
             posted = await chat.rig.operator(PostToUser(user="bob", body="not any more"))
@@ -640,11 +640,8 @@ class ConnectorConformance:
             (item,) = await wait_until(told)
             assert f"scout connector add {chat.connector}" in item.body
             await chat.do(fault.__exit__, None, None, None)
-            kits = chat.rig.broker.connectors.kits
-            assert kits is not None
-            (setup,) = await chat.do(kits.list_stored)
             await chat.rig.broker.connectors.stop(chat.connector)
-            chat.rig.broker.connectors.start(setup)
+            chat.rig.broker.connectors.start(chat.connector)
             await chat.shows(home, "kept 2")
             after = await chat.rig.operator(GetAttention(attention_id=item.id))
             assert after.state is AttentionState.DISMISSED

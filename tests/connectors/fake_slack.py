@@ -95,6 +95,8 @@ class FakeSlack:
         self.acknowledged: list[str] = []
         self.bot_token = BOT_TOKEN
         self.scopes_files = True
+        self.silent = False
+        """Whether a socket is opened without a word."""
         self._uploads: dict[str, tuple[str, int]] = {}
         self._tickets = set[str]()
         self._envelopes: dict[str, dict[str, Any]] = {}
@@ -300,7 +302,8 @@ class FakeSlack:
         await send({"type": "websocket.accept"})
         one = _Socket(send)
         hello = {"type": "hello", "num_connections": 1, "connection_info": {"app_id": _APP}, "debug_info": {}}
-        await one.send_text(json.dumps(hello))
+        if not self.silent:
+            await one.send_text(json.dumps(hello))
         with self._lock:
             for envelope in self._envelopes.values():
                 one.queue.put_nowait(json.dumps(envelope))

@@ -64,12 +64,6 @@ class Phone:
         relation = {"rel_type": "m.annotation", "event_id": message_id, "key": key}
         return self.send(room, "m.reaction", {"m.relates_to": relation})
 
-    def has_reacted(self, room: str, message_id: str, key: str) -> bool:
-        """Whether this account gave a reaction to a message."""
-        own = [one["content"] for one in self.list_events(room) if one["sender"] == self.user_id]
-        relations = [one.get("m.relates_to", {}) for one in own]
-        return {"rel_type": "m.annotation", "event_id": message_id, "key": key} in relations
-
     def edit(self, room: str, message_id: str, text: str) -> str:
         new = {"msgtype": "m.text", "body": text}
         relation = {"rel_type": "m.replace", "event_id": message_id}

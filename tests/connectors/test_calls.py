@@ -189,7 +189,17 @@ def test_values_of_a_set_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["example.org", "ftp://example.org", "http://", "http://a:0", "http://a:x", "http://é"]
+    "url",
+    [
+        "example.org",
+        "ftp://example.org",
+        "http://",
+        "http://a:0",
+        "http://a:x",
+        "http://é",
+        "https://u:p@a",
+        "http://a?b=c",
+    ],
 )
 def test_a_url_that_is_none(url: str) -> None:
     assert "'url' is not an http or https URL" in failing(lambda: values(url=url).get_url("url")).reason

@@ -436,3 +436,21 @@ def test_a_server_that_is_away_and_one_that_limits_messages(scene: Scene) -> Non
     with scene.running():
         scene.phone.say(room, "after")
         assert [one.text for one in scene.inlet.texts(2)] == ["before", "after"]
+
+
+def test_a_private_message_is_not_shown_once_others_are_in_the_room(scene: Scene) -> None:
+    with scene.running() as running:
+        room = scene.direct_room()
+        sent = running.send(text_to(room, "only for you"))
+        third = scene.another()
+        scene.phone.invite(room, third.user_id)
+        scene.phone.say(room, "somebody comes")
+        assert scene.inlet.texts(1)[0].place.group  # the bot has seen the invitation
+        for call in (
+            lambda: running.send(text_to(room, "rm -rf / ?")),
+            lambda: running.do(running.connector.edit(sent, text_to(room, "rm -rf / ?"))),
+        ):
+            failure = failing(call)
+            assert failure.kind is FailureKind.REFUSED
+        running.send(text_to(room, "for all of you", group=True))
+    assert "rm -rf" not in str(scene.phone.list_events(room))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.policy.people.formatting import format_text
+from scout.policy.people.text_parts import format_text
 from scout.ports.connector import (
     Button,
     ChatPlace,

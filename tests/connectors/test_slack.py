@@ -12,6 +12,7 @@ from slack_sdk.socket_mode.client import BaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
+from scout.connectors.slack import socket
 from scout.connectors.slack.connector import build
 from scout.connectors.slack.text import read_text
 from scout.ports.connector import (
@@ -291,7 +292,7 @@ def test_a_message_as_slack_gets_it(scene: Scene) -> None:
         many = tuple(Button(label=str(one), value=str(one)) for one in range(limit))
         running.send(text_to("D1", "choose", buttons=many))
     assert first["text"] == "done"
-    assert first["blocks"][0]["text"] == {"type": "mrkdwn", "text": "*done*"}
+    assert first["blocks"][0]["text"] == {"type": "mrkdwn", "text": "*done*", "verbatim": True}
     assert "thread_ts" not in first
     assert second["thread_ts"] == ts
 
@@ -345,8 +346,28 @@ def test_the_token_goes_to_slack_only(scene: Scene) -> None:
         assert scene.inlet.texts(1)[0].files == ()
         file = RemoteFile(reference=elsewhere["id"], name="a.txt")
         failure = failing(lambda: running.do(running.connector.fetch(file, 10)))
-        assert "not stored by Slack" in failure.reason
+        assert "the token is not sent to slack.com.example" in failure.reason
         assert failing(lambda: running.do(running.connector.fetch(RemoteFile(reference="F0", name=""), 1)))
+
+
+def test_words_that_look_like_mentions_are_words(scene: Scene) -> None:
+    with scene.running(receiving=False) as running:
+        sent = running.send(text_to("C1", "@channel @here #general", group=True))
+        running.do(running.connector.edit(sent, text_to("C1", "@everyone", group=True)))
+    sections = [
+        one.arguments["blocks"][0]["text"]
+        for one in scene.slack.calls
+        if one.method in ("chat.postMessage", "chat.update")
+    ]
+    assert [one["verbatim"] for one in sections] == [True, True]
+
+
+def test_a_socket_that_says_nothing_is_given_up(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "_OPENING", 0.3)
+    scene.slack.silent = True
+    with scene.running() as running:
+        error = running.wait_for_failure()
+    assert getattr(error, "kind", None) is FailureKind.RETRY
 
 
 def test_without_the_scope_a_file_is_no_page(scene: Scene) -> None:

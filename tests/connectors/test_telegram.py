@@ -23,6 +23,7 @@ from scout.ports.connector import (
     RemoteFile,
 )
 from tests.broker.rig import wait_until
+from tests.connectors.running import KeepingInlet
 from tests.connectors.stage import Fault
 from tests.connectors.telegram_fake import BOT, NOW, TOKEN, ApiError
 from tests.connectors.telegram_stage import TelegramStage, telegram_stage
@@ -391,6 +392,22 @@ def test_a_malformed_answer_is_an_error_of_the_platform(
     monkeypatch.setattr(telegram_fake._Handler, "_write", write)
     assert fails(stage, lambda bot: bot.check()) is FailureKind.RETRY
     assert fails(stage, lambda bot: bot.send(a_text(stage))) is FailureKind.RETRY
+
+
+def test_an_update_without_a_number_is_an_error_of_the_platform(
+    stage: TelegramStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.connectors import telegram_fake
+
+    ada = stage.person("ada")
+    stage.say(ada, stage.private(ada), "hello")
+    write = telegram_fake._Handler._write
+
+    def forget_numbers(handler: Any, status: int, data: bytes, kind: str) -> None:
+        write(handler, status, data.replace(b'"update_id"', b'"update"'), kind)
+
+    monkeypatch.setattr(telegram_fake._Handler, "_write", forget_numbers)
+    assert fails(stage, lambda bot: bot.run(KeepingInlet())) is FailureKind.RETRY
 
 
 def test_the_token_is_in_no_log(stage: TelegramStage, caplog: pytest.LogCaptureFixture) -> None:

@@ -349,6 +349,28 @@ def test_slow_clients_are_let_go_and_hold_up_nobody(scene: Scene, monkeypatch: p
         assert [one.recv(1) for one in slow] == [b""] * 20  # closed without a word
 
 
+def test_slow_clients_make_room_for_a_quick_one(scene: Scene) -> None:
+    with scene.listening(), contextlib.ExitStack() as stack:
+        for _ in range(80):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", scene.port), timeout=10))
+            one.sendall(b"POST /whatsapp HTTP/1.1\r\nHost: hook.exam")
+        scene.meta.say(ADA, "meanwhile")
+        assert scene.inlet.texts(1)[0].text == "meanwhile"
+        scene.inlet.wait_until(lambda: scene.meta.posted == [200])
+
+
+def test_the_token_goes_to_meta_only(scene: Scene) -> None:
+    media_id = scene.meta.keep("a.txt", "text/plain", b"x")
+    thief = f"http://127.0.0.1:{find_port()}"
+    with scene.running(receiving=False) as running:
+        told = {"url": f"{thief}/lookaside/{media_id}", "mime_type": "text/plain", "id": media_id}
+        scene.meta.answer = lambda one: respond(told) if one.path.endswith(f"/{media_id}") else None
+        file = RemoteFile(reference=media_id, name="a.txt")
+        failure = failing(lambda: running.do(running.connector.fetch(file, 10)))
+        assert failure.kind is FailureKind.REFUSED
+        assert "the token is not sent to 127.0.0.1" in failure.reason
+
+
 def test_too_many_connections_are_closed_at_once(scene: Scene) -> None:
     with scene.listening(), contextlib.ExitStack() as stack:
         many = [

@@ -13,10 +13,9 @@ from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
-from scout.broker.people import quiet_hours
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
-from scout.broker.people.supervision import Connectors
+from scout.broker.people.supervisor import Connectors
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes
@@ -132,7 +131,6 @@ class Broker:
         runs: KeptRuns | None = None,
         trees: TreePorts | None = None,
         play_check: PlayCheck | None = None,
-        time_zone: str = "UTC",
         kits: ConnectorKits | None = None,
     ) -> None:
         self._database = database
@@ -158,7 +156,6 @@ class Broker:
             snapshots=snapshots,
             runs=runs,
             trees=trees,
-            time_zone=time_zone,
         )
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)
@@ -194,7 +191,6 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.create_first_records(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
-        await self.read(quiet_hours.load_zones)
         await self.tree_discovery.begin()
         await recovery.recover_spawns(self)
         await self.host_processes.begin()

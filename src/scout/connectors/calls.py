@@ -101,8 +101,8 @@ class _TooLongError(Exception):
 class PlatformCalls:
     """The HTTP calls of one connector.
 
-    `explain` returns the failure that an answer means. Redirects are not followed, because the token would
-    go with them.
+    `explain` returns the failure that an answer means. A token is sent to the base URL, and over HTTPS to the
+    `domains` of the platform. Redirects are not followed, because the token would go with them.
     """
 
     def __init__(
@@ -112,11 +112,13 @@ class PlatformCalls:
         *,
         secrets: tuple[str, ...] = (),
         explain: Explain = explain_status,
+        domains: tuple[str, ...] = (),
     ) -> None:
         self._platform = platform
         self._base = base_url.rstrip("/")
         self._secrets = tuple(one for one in secrets if one)
         self._explain = explain
+        self._domains = domains
         self._client: httpx2.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
@@ -186,6 +188,7 @@ class PlatformCalls:
         try:
             async with asyncio.timeout(patience):
                 client = await self._open()
+                self._check_token(address, parts)
                 async with client.stream(method, address, **parts) as response:
                     body = await _read(response, limit)
         except _NEVER_SENT as error:
@@ -199,6 +202,15 @@ class PlatformCalls:
             reason = f"the connection broke: {error or type(error).__name__}"
             raise self._fail(FailureKind.RETRY, reason, uncertain=True) from None
         return Answer(response.status_code, response.headers, body)
+
+    def _check_token(self, address: str, parts: RequestParts) -> None:
+        """Refuse to send a token anywhere but to the platform, whatever its answers name."""
+        if "Authorization" not in parts.get("headers", {}):
+            return
+        url, base = httpx2.URL(address), httpx2.URL(self._base)
+        is_known = url.scheme == "https" and any(f".{url.host}".endswith(f".{one}") for one in self._domains)
+        if not is_known and (url.scheme, url.netloc) != (base.scheme, base.netloc):
+            raise self._fail(FailureKind.REFUSED, f"the token is not sent to {url.host}")
 
     async def _open(self) -> httpx2.AsyncClient:
         async with self._opening:

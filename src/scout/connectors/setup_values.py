@@ -37,10 +37,11 @@ class SetupValues:
         try:
             parts = urlsplit(url)
             valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            valid = valid and not (parts.username or parts.password or parts.query or parts.fragment)
         except ValueError:
             valid = False
         if not valid or not url.isascii():
-            raise self._refuse(name, "is not an http or https URL")
+            raise self._refuse(name, "is not an http or https URL without a user name or query")
         return url.rstrip("/")
 
     def get_number(self, name: str, least: int, most: int) -> int:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from scout.base import ids
 from scout.base.time import Time
@@ -29,20 +28,6 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
-
-
-def find_time_zone() -> str:
-    """Return the name of the machine's time zone: $TZ, else the zone that /etc/localtime names, else UTC."""
-    named = os.environ.get("TZ", "").removeprefix(":")
-    linked = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
-    return next((zone for zone in (named, linked) if _is_zone(zone)), "UTC")
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        return bool(name) and ZoneInfo(name).key == name
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
 
 
 def _read_seconds(file: str) -> int:

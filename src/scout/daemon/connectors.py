@@ -7,6 +7,7 @@ is stored in a file that only the owner can read.
 import asyncio
 import importlib
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,10 +52,22 @@ class StoredConnectors:
         """Return the fields of each known connector, without loading one."""
         return {name: row.fields for name, row in _TABLE.items()}
 
-    def list_stored(self) -> tuple[ConnectorSetup, ...]:
-        """Return the stored set-ups, by name."""
-        files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
-        return tuple(_read(file) for file in files if file.stem in _TABLE)
+    def list_stored(self) -> tuple[str, ...]:
+        """Return the connectors that are set up, by name."""
+        return tuple(name for name in sorted(_TABLE) if os.path.lexists(self._path(name)))
+
+    def read(self, connector: str) -> ConnectorSetup:
+        """Return a stored set-up."""
+        file = self._path(connector)
+        try:
+            values = decode(read_secret(file), dict[str, str])
+        except (Refused, UnicodeDecodeError) as error:
+            problem = f"{file} cannot be read: {error}"
+            add = Remedy(
+                operation="connector.add", parameters={"connector": connector}, why="set it up again"
+            )
+            raise Refused(BadRequest(problem=problem, remedies=(add,))) from None
+        return ConnectorSetup(connector=connector, values=values)
 
     async def prepare(self, setup: ConnectorSetup) -> ConnectorSetup:
         """Return the set-up to store."""
@@ -78,16 +91,6 @@ class StoredConnectors:
 
     def _path(self, connector: str) -> Path:
         return self._folder / f"{connector}.json"
-
-
-def _read(file: Path) -> ConnectorSetup:
-    try:
-        values = decode(read_secret(file), dict[str, str])
-    except Refused as refused:
-        problem = f"{file} cannot be read: {refused.diagnostic.message}"
-        add = Remedy(operation="connector.add", parameters={"connector": file.stem}, why="set it up again")
-        raise Refused(BadRequest(problem=problem, remedies=(add,))) from None
-    return ConnectorSetup(connector=file.stem, values=values)
 
 
 def _load(connector: str) -> Any:

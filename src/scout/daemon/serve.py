@@ -21,7 +21,7 @@ from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
 from scout.broker.transaction.services import LiveSettings
-from scout.daemon.clock import SystemClock, SystemIds, find_time_zone
+from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
 from scout.daemon.lazy_mcp import LazyMcp
@@ -149,7 +149,6 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
             Path(settings.home), read_identity_key(Path(settings.identity_key)), settings.environment
         ),
         play_check=lambda wish: play_check(wish, settings),
-        time_zone=find_time_zone(),
         kits=StoredConnectors(Path(settings.connectors)),
     )
 

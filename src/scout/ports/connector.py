@@ -252,8 +252,12 @@ class ConnectorKits(Protocol):
         """Return the fields of each known connector, without loading one."""
         ...
 
-    def list_stored(self) -> tuple[ConnectorSetup, ...]:
-        """Return the stored set-ups."""
+    def list_stored(self) -> tuple[str, ...]:
+        """Return the connectors that are set up, by name."""
+        ...
+
+    def read(self, connector: str) -> ConnectorSetup:
+        """Return a stored set-up. Refused if its file cannot be read, or others could have read it."""
         ...
 
     async def prepare(self, setup: ConnectorSetup) -> ConnectorSetup:

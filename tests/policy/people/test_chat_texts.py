@@ -13,8 +13,8 @@ from scout.model.permission import build_request
 from scout.model.problems.target import UnknownTarget
 from scout.model.status import AgentStatus
 from scout.policy.people import chat_texts
-from scout.policy.people.formatting import format_text
 from scout.policy.people.markdown import BlockKind, parse_markdown
+from scout.policy.people.text_parts import format_text
 from tests.model.samples import a_flight, an_attention
 
 
@@ -52,6 +52,11 @@ def test_other_requests() -> None:
     assert "**Scout** asks for permission" in text
     assert "/w/a" in text
     assert "more characters are not shown" in text
+    assert "It has 4 lines and" in text
+    gap = build_request("Bash", {"command": f"ls{' ' * 60}; rm -rf ~"})
+    shown = chat_texts.describe_item(an_attention(kind=AttentionKind.PERMISSION, permission=gap), "@arc")
+    assert f"ls{' ' * 60}; rm -rf ~" in shown
+    assert "read it to its end" in shown
     bare = build_request("", "go")
     assert "```\ngo\n```" in chat_texts.describe_item(
         an_attention(kind=AttentionKind.PERMISSION, permission=bare), "@arc"

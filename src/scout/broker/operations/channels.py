@@ -116,9 +116,7 @@ def _find_visible(tx: Transaction, name: str) -> Conversation:
 
 def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
     """Join a channel, or add agents that the caller may address."""
-    channel = conversations.require_channel(tx, request.name)
-    if channel.owner != tx.actor.user:  # open to its user's agents; others need a grant
-        conversations.require_permission(tx, Deed.ADDRESS, channel)
+    channel = conversations.require_joinable(tx, conversations.require_channel(tx, request.name))
     _add_members(tx, channel, [_resolve_addressable(tx, one) for one in request.members])
     if not request.members:
         posts.ensure_member(tx, channel.id, tx.sender)

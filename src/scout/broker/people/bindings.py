@@ -1,7 +1,8 @@
 """Bindings: chats that are bound to a conversation or an agent."""
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker.people import linking
+from scout.broker.people import accounts
+from scout.broker.people.chat_places import find_binding_at
 from scout.broker.routing import conversations
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import build_filtered_page, decode_bound
@@ -35,7 +36,7 @@ _MANY = 1000
 
 def add(tx: Transaction, request: AddBinding) -> BindingView:
     """Bind a chat, or a thread in it, to a conversation or an agent."""
-    connector = linking.check_connector(tx, request.connector)
+    connector = accounts.check_connector(tx, request.connector)
     agent, place, user = _find_target(tx, request)
     _check_chat(tx, user, connector, request.chat)
     _check_free(tx, connector, request.chat, request.topic_id)
@@ -73,13 +74,13 @@ def _find_target(tx: Transaction, request: AddBinding) -> tuple[Agent | None, Co
 
 def _check_chat(tx: Transaction, user: str, connector: str, chat: str) -> None:
     """Let a person bind the chats of their linked accounts; others are the operator's to bind."""
-    own = [one.chat_id for name in tx.actor.own_users for one in linking.list_keys(tx, name)]
-    if chat not in own:
+    own = [one for name in tx.actor.own_users for one in accounts.list_keys(tx, name)]
+    if (connector, chat) not in [(one.connector, one.chat_id) for one in own]:
         tx.permit(Deed.ADMINISTER, Subject(name=f"{connector} chat {chat[:60]}", user=user))
 
 
 def _check_free(tx: Transaction, connector: str, chat: str, topic: str | None) -> None:
-    held = find_at(tx, connector, chat, topic, exact=True)
+    held = find_binding_at(tx, connector, chat, topic)
     if held is None:
         return
     close = Remedy(operation="binding.close", parameters={"bindingId": held.id}, why="free the chat")
@@ -94,22 +95,6 @@ def _check_free(tx: Transaction, connector: str, chat: str, topic: str | None) -
             remedies=(close,) if mine else (),
         )
     )
-
-
-def find_at(
-    tx: Transaction, connector: str, chat: str, topic: str | None, *, exact: bool = False
-) -> Binding | None:
-    """Return the active binding of a thread of a chat, else that of the whole chat."""
-    place = {"surface": Surface.CONNECTOR, "name": connector, "chat": chat}
-    found = tx.ledger.one(Binding, "binding_at", topic=topic or "", **place)
-    if found is None and topic and not exact:
-        return tx.ledger.one(Binding, "binding_at", topic="", **place)
-    return found
-
-
-def list_of_conversation(tx: Transaction, conversation_id: str) -> list[Binding]:
-    """Return the chats that are bound to a conversation now."""
-    return tx.ledger.many(Binding, "bindings_of_conversation", conversation=conversation_id, limit=_MANY)
 
 
 def list_bindings(tx: Transaction, request: ListBindings) -> Page[BindingView]:
@@ -169,6 +154,13 @@ def _move(
 ) -> Binding:
     moved = move_binding(binding, move, tx.now, seen=seen, reason=reason)
     return tx.record(BINDING_EVENTS[move], moved, move=move, reason=reason)
+
+
+def close_bindings_of_chat(tx: Transaction, connector: str, chat: str, reason: str) -> None:
+    """Close the bindings of a chat and its threads."""
+    place = {"surface": Surface.CONNECTOR, "name": connector, "chat": chat, "limit": _MANY}
+    for binding in tx.ledger.many(Binding, "bindings_of_chat", **place):
+        _move(tx, binding, BindingMove.CLOSE, reason)
 
 
 def close_of_user(tx: Transaction, user: str, reason: str) -> int:

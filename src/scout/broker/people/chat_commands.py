@@ -4,7 +4,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from scout.base.refusal import Refused
-from scout.policy.people.chat_texts import HELP, describe_agents, describe_status, describe_stop
+from scout.policy.people.chat_texts import (
+    HELP,
+    describe_agents,
+    describe_group_status,
+    describe_status,
+    describe_stop,
+)
 from scout.policy.people.inbound import ChatCommand
 from scout.protocol.agents import Who
 from scout.protocol.asks import CancelFlight, FlightView, ListFlights
@@ -13,6 +19,7 @@ from scout.protocol.request import Request
 
 T = TypeVar("T")
 _SHOWN = 20
+_MOST = 200
 
 
 class ChatCaller(Protocol):
@@ -22,9 +29,15 @@ class ChatCaller(Protocol):
 
 
 async def answer_command(
-    scout: ChatCaller, command: ChatCommand, came_from_here: Callable[[FlightView], bool]
+    scout: ChatCaller,
+    command: ChatCommand,
+    came_from_here: Callable[[FlightView], bool],
+    *,
+    group: bool = False,
 ) -> str:
-    """Return the answer to a command; `came_from_here` tells the asks of this chat."""
+    """Return the answer to a command. `came_from_here`: the asks of this chat. `group`: others read it."""
+    if group and command is ChatCommand.STATUS:
+        return await _answer_group_status(scout, came_from_here)
     return await _ANSWERS[command](scout, came_from_here)
 
 
@@ -46,9 +59,15 @@ async def _answer_status(scout: ChatCaller, _: Any) -> str:
     )
 
 
+async def _answer_group_status(scout: ChatCaller, came_from_here: Callable[[FlightView], bool]) -> str:
+    """List what was asked for in this chat. What else concerns the person is not for the group."""
+    flights = await scout.call(ListFlights(open=True, mine=True, limit=_MOST))
+    return describe_group_status([(one.target_address, one) for one in flights.items if came_from_here(one)])
+
+
 async def _answer_stop(scout: ChatCaller, came_from_here: Callable[[FlightView], bool]) -> str:
     """Cancel the asks of this chat that are not finished."""
-    flights = await scout.call(ListFlights(open=True, mine=True, limit=200))
+    flights = await scout.call(ListFlights(open=True, mine=True, limit=_MOST))
     stopped: list[str] = []
     for flight in flights.items:
         if came_from_here(flight):

@@ -4,15 +4,17 @@ from collections.abc import Callable
 
 from scout.base.refusal import Diagnostic, WrongState
 from scout.broker.operations import decisions
-from scout.broker.people import linking
+from scout.broker.people import accounts
 from scout.broker.people.inbound import ChatFacts, find_shown_post, record_received, refuse_reply
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionMove
 from scout.model.events.chats import ChatReceived, Meaning, Received
+from scout.model.people.chat import Markup
 from scout.model.people.chat_post import ChatChoice, ChatPost
 from scout.model.people.user import ConnectorKey
 from scout.policy.people.chat_texts import describe_outcome
 from scout.policy.people.choices import find_reaction, find_reply, read_value, takes_reply
+from scout.policy.people.text_parts import format_text
 from scout.ports.connector import InboundPress, InboundText
 from scout.protocol.attention import (
     AnswerAttention,
@@ -24,6 +26,7 @@ from scout.protocol.attention import (
 
 NOT_LINKED = "Your account is not linked to Scout, so you cannot decide this."
 NOT_YOURS = "You may not decide this."
+_LONGEST_NOTE = 1000
 _GONE = "This is no longer open."
 
 _DECIDE: dict[AttentionMove, Callable[[Transaction, str, ChatChoice], AttentionView]] = {
@@ -63,8 +66,9 @@ def decide_by_press(tx: Transaction, connector: str, press: InboundPress, key: C
         connector=connector, inbound_id=press.id, meaning=Meaning.DECISION, place=press.place, key_id=key.id
     )
     tx.append(ChatReceived, key.id, taken)
-    linking.mark_used(tx, key)
-    return describe_outcome(item, "you")
+    accounts.mark_used(tx, key)
+    (note, *_) = format_text(describe_outcome(item, "you"), Markup.PLAIN, _LONGEST_NOTE)
+    return note.plain
 
 
 def find_pressed_post(tx: Transaction, connector: str, press: InboundPress) -> ChatPost | None:

@@ -2,7 +2,7 @@
 
 from scout.base.ids import derive_id
 from scout.base.refusal import Refused, Remedy
-from scout.broker.people import linking
+from scout.broker.people import accounts
 from scout.broker.routing import posts
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
@@ -16,18 +16,21 @@ from scout.model.problems.request import NotFound
 
 def find_group_key(tx: Transaction, connector: str, place: ChatPlace) -> ConnectorKey | None:
     """Return the key of the group that a chat belongs to."""
-    return linking.find_key(tx, connector, place.chat_id) if place.group else None
+    return accounts.find_key(tx, connector, place.chat_id) if place.group else None
 
 
 def find_binding(tx: Transaction, connector: str, place: ChatPlace) -> Binding | None:
     """Return the binding of a chat: that of its thread, else that of the whole chat."""
-    for topic in dict.fromkeys((place.thread_id or "", "")):
-        found = tx.ledger.one(
-            Binding, "binding_at", surface=Surface.CONNECTOR, name=connector, chat=place.chat_id, topic=topic
-        )
-        if found is not None:
-            return found
-    return None
+    found = find_binding_at(tx, connector, place.chat_id, place.thread_id)
+    if found is None and place.thread_id is not None:
+        return find_binding_at(tx, connector, place.chat_id, None)
+    return found
+
+
+def find_binding_at(tx: Transaction, connector: str, chat: str, topic: str | None) -> Binding | None:
+    """Return the binding of exactly this thread, or of a chat as a whole."""
+    place = {"surface": Surface.CONNECTOR, "name": connector, "chat": chat, "topic": topic or ""}
+    return tx.ledger.one(Binding, "binding_at", **place)
 
 
 def find_chat_agent(tx: Transaction, user: str, connector: str) -> Agent:

@@ -6,9 +6,9 @@ from typing import Protocol
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.operations import attention, talk
 from scout.broker.people import outbound
+from scout.broker.people.accounts import list_keys
 from scout.broker.people.chat_posts import find_home, queue_post
-from scout.broker.people.linking import list_keys
-from scout.broker.people.supervision import Connectors
+from scout.broker.people.supervisor import Connectors
 from scout.broker.routing import users
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
@@ -60,7 +60,7 @@ async def add_connector(call: ConnectorCall, request: AddConnector) -> Connector
     connectors = call.broker.connectors
     await connectors.stop(request.connector)
     await asyncio.to_thread(kits.store, prepared)
-    connectors.start(prepared)
+    connectors.start(request.connector)
     await connectors.wait_for_start(request.connector)
     return await show_connector(call, ShowConnector(connector=request.connector))
 
@@ -116,7 +116,8 @@ async def remove_connector(call: ConnectorCall, request: RemoveConnector) -> Con
 async def prove_connector(call: ConnectorCall, request: ProveConnector) -> ConnectorView:
     """Prove the credentials again, and post to the caller's own chats."""
     kits = _require_kits(call, "test")
-    await _prove(kits, await _require_setup(kits, request.connector))
+    await _require_setup(kits, request.connector)
+    await _prove(kits, await asyncio.to_thread(kits.read, request.connector))
     await call.write(lambda tx: _post_test(tx, request))
     return await show_connector(call, ShowConnector(connector=request.connector))
 
@@ -149,8 +150,7 @@ async def show_connector(call: ConnectorCall, request: ShowConnector) -> Connect
     """Show a connector with its fields; secrets are left out."""
     kits = _require_kits(call, "see")
     fields = _find_fields(kits, request.connector)
-    setup = await asyncio.to_thread(_find_setup, kits, request.connector)
-    values = setup.values if setup is not None else {}
+    values = await asyncio.to_thread(_read_values, kits, request.connector)
     shown = tuple(_show_field(field, values) for field in fields)
     return _show(call, request.connector, shown)
 
@@ -181,16 +181,19 @@ def _show_field(field: SetupField, values: dict[str, str]) -> ConnectorField:
     )
 
 
-def _find_setup(kits: ConnectorKits, name: str) -> ConnectorSetup | None:
-    return next((one for one in kits.list_stored() if one.connector == name), None)
+def _read_values(kits: ConnectorKits, name: str) -> dict[str, str]:
+    """Return what is set for a connector; nothing if its file cannot be read, which its state tells."""
+    try:
+        return kits.read(name).values if name in kits.list_stored() else {}
+    except Refused:
+        return {}
 
 
-async def _require_setup(kits: ConnectorKits, name: str) -> ConnectorSetup:
+async def _require_setup(kits: ConnectorKits, name: str) -> None:
+    """Refuse a connector that is unknown or not set up."""
     _find_fields(kits, name)
-    setup = await asyncio.to_thread(_find_setup, kits, name)
-    if setup is None:
+    if name not in await asyncio.to_thread(kits.list_stored):
         raise _build_unknown(kits, name, is_known=True)
-    return setup
 
 
 def _require_kits(call: ConnectorCall, deed: str) -> ConnectorKits:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.broker.operations import asks, talk
-from scout.broker.people import linking
+from scout.broker.people import accounts, links
 from scout.broker.people.chat_places import (
     find_binding,
     find_chat_agent,
@@ -19,9 +19,9 @@ from scout.broker.people.chat_places import (
     find_group_key,
 )
 from scout.broker.people.chat_posts import queue_post
-from scout.broker.people.linking import ChatAccount, Linked, NotLinked
-from scout.broker.routing import posts
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.people.links import ChatAccount, Linked, NotLinked
+from scout.broker.routing import conversations, posts
+from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.conversation import Conversation, Message, check_body
@@ -36,6 +36,7 @@ from scout.model.people.link_code import find_code
 from scout.model.people.user import ConnectorKey, KeyMove, update_account
 from scout.policy.people.chat_texts import describe_link, describe_refusal
 from scout.policy.people.inbound import ChatText, read_meaning
+from scout.policy.permit import Deed
 from scout.ports.connector import InboundText
 from scout.protocol.asks import MakeAsk
 from scout.protocol.operations import build_command_line
@@ -74,7 +75,7 @@ def is_taken(tx: Transaction, connector: str, inbound_id: str) -> bool:
 def look_at_text(tx: Transaction, connector: str, inbound: InboundText) -> ChatFacts:
     """Return what a text means now."""
     place = inbound.place
-    key = linking.find_key(tx, connector, inbound.sender.id)
+    key = accounts.find_key(tx, connector, inbound.sender.id)
     binding = find_binding(tx, connector, place)
     post = find_shown_post(tx, connector, place.chat_id, inbound.reply_to)
     said = ChatText(
@@ -112,7 +113,7 @@ def take_code(tx: Transaction, connector: str, inbound: InboundText) -> Linked |
         label=inbound.sender.name,
         group=inbound.place.group,
     )
-    result = linking.redeem(tx, account, inbound.text)
+    result = links.redeem(tx, account, inbound.text)
     if isinstance(result, Linked):
         text = describe_link(result.user.name, result.agent, group=account.group)
         queue_post(tx, connector, inbound.place, result.user.name, key=result.key, text=text)
@@ -120,16 +121,21 @@ def take_code(tx: Transaction, connector: str, inbound: InboundText) -> Linked |
     return result
 
 
-def take_stranger(tx: Transaction, connector: str, sender_id: str) -> bool:
-    """Record that somebody unknown wrote; whether it is the first time today."""
+def is_greeted(tx: Transaction, connector: str, sender_id: str) -> bool:
+    """Whether somebody unknown was told today how to be linked."""
+    return bool(tx.ledger.value("chat_stranger", **_describe_stranger(tx, connector, sender_id)))
+
+
+def take_stranger(tx: Transaction, connector: str, sender_id: str) -> None:
+    """Record that somebody unknown wrote today."""
+    stranger = Stranger(**_describe_stranger(tx, connector, sender_id))
+    tx.append(ChatStranger, tx.services.system_agent, stranger)
+
+
+def _describe_stranger(tx: Transaction, connector: str, sender_id: str) -> dict[str, str]:
     day = str(tx.now)[:10]
     text = f"{tx.services.node}\0{connector}\0{sender_id}\0{day}"
-    hashed = hashlib.sha256(text.encode()).hexdigest()[:_HASH]
-    known = {"connector": connector, "hashed": hashed, "day": day}
-    if tx.ledger.value("chat_stranger", **known):
-        return False
-    tx.append(ChatStranger, tx.services.system_agent, Stranger(**known))
-    return True
+    return {"connector": connector, "hashed": hashlib.sha256(text.encode()).hexdigest()[:_HASH], "day": day}
 
 
 def record_received(
@@ -165,7 +171,7 @@ def _touch_key(tx: Transaction, key: ConnectorKey, inbound: InboundText) -> None
     if moved:
         key = update_account(key, inbound.place.chat_id, key.label, tx.now)
         tx.record(KEY_EVENTS[KeyMove.UPDATE], key, move=KeyMove.UPDATE)
-    linking.mark_used(tx, key)
+    accounts.mark_used(tx, key)
 
 
 # -- texts -------------------------------------------------------------------------------------------
@@ -177,7 +183,7 @@ def take_text(
     """Take a text that is for an agent or a conversation. A refusal undoes everything."""
     assert facts.key is not None  # an unknown sender has no agents
     if facts.meaning is Meaning.CORRECTION:
-        message_id, asked = _take_correction(tx, connector, inbound), False
+        message_id, asked = _take_correction(tx, connector, inbound, facts.key), False
     elif facts.meaning is Meaning.BOUND and facts.binding is not None and facts.binding.conversation_id:
         message_id, asked = _say_in_conversation(tx, inbound, facts.binding.conversation_id, files), False
     elif facts.meaning is Meaning.MENTION:
@@ -211,6 +217,7 @@ def _ask_chat_agent(
     place = find_chat_conversation(tx, connector, inbound.place, agent)
     waiting = _find_waiting_ask(tx, connector, inbound, place, agent)
     if waiting is not None and not files:
+        tx.permit(Deed.ASK, build_subject(agent))
         return _add_to_ask(tx, waiting, inbound), False
     wish = MakeAsk(to=agent.id, body=_read_body(inbound), conversation_id=place.id, attachments=files)
     return asks.make_ask(tx, wish).message_id, True
@@ -241,13 +248,20 @@ def _add_to_ask(tx: Transaction, ask: Ask, inbound: InboundText) -> str:
     return message.id
 
 
-def _take_correction(tx: Transaction, connector: str, inbound: InboundText) -> str | None:
-    """Tell the agent that got a text how the person changed it; a text that was not taken has none."""
+def _take_correction(tx: Transaction, connector: str, inbound: InboundText, key: ConnectorKey) -> str | None:
+    """Tell the agent that got a text how the person changed it; a text that was not taken has none.
+
+    On some platforms anybody can send an edit of anybody's message, so the account must be the same.
+    """
     values = {"connector": connector, "chat": inbound.place.chat_id, "external": inbound.edits}
     event = next(iter(tx.ledger.facts("chat_message", **values)), None)
-    message = tx.get(Message, event.payload.message_id) if isinstance(event, ChatReceived) else None
+    came = event.payload if isinstance(event, ChatReceived) else None
+    message = tx.get(Message, came.message_id) if came is not None and came.key_id == key.id else None
     if message is None or message.body == inbound.text:
         return None
+    conversations.require_readable(tx, tx.need(Conversation, "conversation", message.conversation_id))
+    for target in message.target_agents:
+        tx.permit(Deed.ADDRESS, build_subject(tx.need(Agent, "agent", target)))
     metadata = Metadata(in_reply_to=message.id, target_agents=message.target_agents)
     body = check_body(f"{_CORRECTS}\n\n{inbound.text}")
     corrected = posts.post_message(tx, message.conversation_id, body, metadata=metadata)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scout.broker.effects import foreground
-from scout.broker.people import linking
+from scout.broker.people import accounts
 from scout.broker.people.chat_posts import find_home, find_origin, queue_post, record_post
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import ATTENTION, Attention, Risk
@@ -106,7 +106,7 @@ def _show_foreground(tx: Transaction, event: DeliveryRequested) -> None:
     connector = agent.path.connector if agent is not None and not agent.is_person else None
     if agent is None or connector is None or delivery.message_id is None:
         return
-    keys = [one for one in linking.list_keys(tx, agent.owner or "") if one.connector == connector]
+    keys = [one for one in accounts.list_keys(tx, agent.owner or "") if one.connector == connector]
     key = max(keys, key=lambda one: one.last_used_at or 0, default=None)
     place = find_home(tx, key) if key is not None else None
     if key is not None and place is not None:
@@ -117,7 +117,7 @@ def _show_foreground(tx: Transaction, event: DeliveryRequested) -> None:
 def post_message(tx: Transaction, message: Message, user: str) -> list[ChatPost]:
     """Queue a message for every chat in which a user is reached."""
     found: list[ChatPost] = []
-    for key in linking.list_keys(tx, user):
+    for key in accounts.list_keys(tx, user):
         place = find_home(tx, key)
         if place is not None:
             shown = queue_post(
@@ -136,7 +136,7 @@ def _show_item(tx: Transaction, event: AttentionCreated) -> None:
     if item is None or item.state in ATTENTION.terminal:
         return
     urgent = item.risk is Risk.HIGH
-    for key in linking.list_keys(tx, item.user):
+    for key in accounts.list_keys(tx, item.user):
         place = find_home(tx, key)
         if place is None or (place.group and urgent and not tx.rules.chats.high_risk_in_groups):
             continue

@@ -5,17 +5,19 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from scout.base.refusal import Refused
 from scout.broker.operations import talk
-from scout.broker.people import chat_decisions, linking
+from scout.broker.people import accounts, chat_decisions
 from scout.broker.people import inbound as texts
 from scout.broker.people.chat_commands import ChatCaller, answer_command
 from scout.broker.people.chat_decisions import NOT_LINKED, describe_refused_press
 from scout.broker.people.chat_places import find_group_key
 from scout.broker.people.chat_posts import find_origin
-from scout.broker.people.chat_sending import SendingBroker, give_up
+from scout.broker.people.chat_sender import SendingBroker, give_up
 from scout.broker.people.inbound import ChatFacts
-from scout.broker.people.linking import NotLinked
+from scout.broker.people.links import NotLinked
 from scout.broker.routing import attention_items
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
@@ -28,8 +30,8 @@ from scout.model.people.chat import ChatPlace
 from scout.model.people.chat_post import ChatPost, PostState
 from scout.model.people.user import ConnectorKey
 from scout.policy.people.chat_texts import describe_pairing
-from scout.policy.people.formatting import format_text
-from scout.policy.people.inbound import read_command
+from scout.policy.people.inbound import clean_file_name, read_command
+from scout.policy.people.text_parts import format_text
 from scout.ports import Surroundings
 from scout.ports.connector import (
     Connector,
@@ -113,6 +115,7 @@ class Reception:
     # -- texts -------------------------------------------------------------------------------------
 
     async def _take_text(self, text: InboundText) -> None:
+        text = replace(text, files=tuple(_clean_name(file) for file in text.files[:_FILES]))
         facts = texts.look_at_text(self._glance(), self._name, text)
         if text.reply_to is not None and facts.post is None:
             await self._settle()  # it may answer what was shown a moment ago
@@ -134,9 +137,10 @@ class Reception:
     async def _greet_stranger(self, text: InboundText) -> None:
         """Tell somebody unknown once a day how to be linked. What is sent to them is not stored."""
         sender = text.sender.id
-        first = await self._broker.as_system(lambda tx: texts.take_stranger(tx, self._name, sender))
-        if first:
-            await self._say(text.place, describe_pairing(self._name), text.message_id, only_for=sender)
+        if texts.is_greeted(self._glance(), self._name, sender):
+            return
+        await self._broker.as_system(lambda tx: texts.take_stranger(tx, self._name, sender))
+        await self._say(text.place, describe_pairing(self._name), text.message_id, only_for=sender)
 
     async def _take_known(self, text: InboundText, facts: ChatFacts, key: ConnectorKey) -> None:
         who = self._admit(key, facts.group)
@@ -170,7 +174,7 @@ class Reception:
         def run(tx: Transaction) -> None:
             if texts.is_taken(tx, self._name, text.id):
                 return
-            now = linking.find_key(tx, self._name, text.sender.id)
+            now = accounts.find_key(tx, self._name, text.sender.id)
             if now is None or now.id != key.id:
                 raise _KeyChanged
             work(tx)
@@ -194,7 +198,10 @@ class Reception:
         assert command is not None
         assert key is not None
         answer = await answer_command(
-            self._broker.open_chat(who), command, lambda flight: self._came_from(flight, text.place)
+            self._broker.open_chat(who),
+            command,
+            lambda flight: self._came_from(flight, text.place),
+            group=text.place.group,
         )
 
         def record(tx: Transaction) -> None:
@@ -215,7 +222,7 @@ class Reception:
     async def _fetch_files(self, text: InboundText, who: Admitted) -> tuple[Attachment, ...]:
         """Fetch and store the files of a message; one that cannot be had is left out after some attempts."""
         found: list[Attachment] = []
-        for file in text.files[:_FILES]:
+        for file in text.files:
             try:
                 found.append(await self._fetch_file(file))
             except ConnectorError as error:
@@ -233,8 +240,7 @@ class Reception:
             stored = await asyncio.to_thread(self._services.blobs.put, data)
         except Refused as refusal:
             raise ConnectorError(FailureKind.REFUSED, refusal.diagnostic.message) from None
-        name = file.name.replace("/", "_").replace("\0", "") or "file"
-        return Attachment(sha256=stored, name=name, size=len(data), media_type=file.media_type)
+        return Attachment(sha256=stored, name=file.name, size=len(data), media_type=file.media_type)
 
     # -- pressed buttons ---------------------------------------------------------------------------
 
@@ -244,7 +250,7 @@ class Reception:
         if chat_decisions.find_pressed_post(self._glance(), self._name, press) is None:
             await self._settle()
         tx = self._glance()
-        key = linking.find_key(tx, self._name, press.sender.id)
+        key = accounts.find_key(tx, self._name, press.sender.id)
         if chat_decisions.find_pressed_post(tx, self._name, press) is None:
             return  # a reaction on something else
         note = await self._press(press, key) if key is not None else NOT_LINKED
@@ -256,7 +262,7 @@ class Reception:
         def run(tx: Transaction) -> str:
             if texts.is_taken(tx, self._name, press.id):
                 return ""
-            now = linking.find_key(tx, self._name, press.sender.id)
+            now = accounts.find_key(tx, self._name, press.sender.id)
             if now is None or now.id != key.id:
                 raise _KeyChanged
             return chat_decisions.decide_by_press(tx, self._name, press, key)
@@ -312,3 +318,7 @@ class Reception:
     def _is_sending(self, tx: Transaction, chat_id: str) -> bool:
         sending = tx.ledger.many(ChatPost, "chat_posts_sending", connector=self._name, limit=_AT_ONCE)
         return any(one.chat_id == chat_id for one in sending)
+
+
+def _clean_name(file: RemoteFile) -> RemoteFile:
+    return replace(file, name=clean_file_name(file.name))

@@ -7,11 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused, Remedy, WrongState
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy, WrongState
 from scout.broker.effects import scheduled_runs
 from scout.broker.operations import lifecycle
 from scout.broker.people import runs
 from scout.broker.people.permissions import may_see, require_control
+from scout.broker.people.time_zones import load_zone, repeat_request
 from scout.broker.routing import attention_items, conversations, posts, registration
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.admission import Admitted
@@ -60,7 +61,6 @@ from scout.policy.people.cron import check_cron, describe_cron, format_in_zone, 
 from scout.policy.people.firing import plan_next
 from scout.policy.permit import Deed
 from scout.policy.resolve import Resolution
-from scout.protocol.correction import list_parameters
 from scout.protocol.people.schedules import (
     AddSchedule,
     GetSchedule,
@@ -76,7 +76,7 @@ from scout.protocol.people.schedules import (
     UpcomingRun,
     UpdateSchedule,
 )
-from scout.protocol.request import Page, Request
+from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
 _SHOWN = 5  # times of one schedule
@@ -102,7 +102,7 @@ async def add_schedule(call: ScheduleCall, request: AddSchedule) -> ScheduleView
     """Create a schedule with its cron agent."""
     cron = _check_cron(request, request.cron)
     name = request.time_zone or await asyncio.to_thread(call.services.zones.find_local)
-    zone = await _load_zone(call, request, name)
+    zone = await load_zone(call, request, name)
     return await call.write_once(request, lambda tx, one: _create(tx, one, cron, name, zone))
 
 
@@ -174,10 +174,10 @@ def _is_particular(found: Resolution) -> bool:
 
 
 def _find_channel(tx: Transaction, name: str | None) -> str | None:
-    """Return the id of a channel that the caller may read."""
+    """Return the id of a channel that the caller may join: the cron agent speaks there."""
     if name is None or name == _NONE:
         return None
-    return conversations.require_readable(tx, conversations.require_channel(tx, name)).id
+    return conversations.require_joinable(tx, conversations.require_channel(tx, name)).id
 
 
 def _join_channel(tx: Transaction, schedule: Schedule) -> None:
@@ -191,7 +191,7 @@ async def update_schedule(call: ScheduleCall, request: UpdateSchedule) -> Schedu
     schedule = await call.read(lambda tx: find_schedule(tx, request.schedule_id))
     cron = schedule.cron if request.cron is None else _check_cron(request, request.cron)
     name = request.time_zone or schedule.time_zone
-    zone = await _load_zone(call, request, name)
+    zone = await load_zone(call, request, name)
     return await call.write_once(request, lambda tx, one: _update(tx, one, cron, name, zone))
 
 
@@ -232,7 +232,7 @@ def pause(tx: Transaction, request: PauseSchedule) -> ScheduleView:
 async def resume(call: ScheduleCall, request: ResumeSchedule) -> ScheduleView:
     """Resume a schedule with the first time after now."""
     schedule = await call.read(lambda tx: find_schedule(tx, request.schedule_id))
-    zone = await _load_zone(call, request, schedule.time_zone)
+    zone = await load_zone(call, request, schedule.time_zone)
     return await call.write_once(request, lambda tx, one: _resume(tx, one, zone))
 
 
@@ -268,7 +268,7 @@ async def run_schedule(call: ScheduleCall, request: RunSchedule) -> ScheduleView
         return schedule, runs.admit_cron_agent(tx.services, tx.ledger, agent, call.token_id)
 
     schedule, who = await call.read(admit)
-    zone = await _load_zone(call, request, schedule.time_zone)
+    zone = await load_zone(call, request, schedule.time_zone)
     return await call.broker.write(who, lambda tx: run_once(tx, request, lambda tx, one: _run(tx, one, zone)))
 
 
@@ -466,17 +466,7 @@ def _try_zone(tx: Transaction, name: str) -> tzinfo | None:
         return None
 
 
-# -- times and zones -------------------------------------------------------------------------------------
-
-
-async def _load_zone(call: ScheduleCall, request: Request[Any], name: str) -> tzinfo:
-    """Return a time zone; a refusal repeats the request with the zones that may be meant."""
-    try:
-        return await asyncio.to_thread(call.services.zones.load, name)
-    except Refused as refusal:
-        problem = refusal.diagnostic
-        near = [{"timeZone": one.address} for one in problem.candidates]
-        raise Refused(_repeat(request, problem, near)) from None
+# -- times ---------------------------------------------------------------------------------------------
 
 
 def _check_cron(request: AddSchedule | UpdateSchedule, text: str) -> str:
@@ -486,10 +476,4 @@ def _check_cron(request: AddSchedule | UpdateSchedule, text: str) -> str:
     except Refused as refusal:
         problem = refusal.diagnostic
         assert isinstance(problem, MalformedCron)  # it refuses nothing else
-        raise Refused(_repeat(request, problem, [{"cron": problem.example}])) from None
-
-
-def _repeat(request: Request[Any], problem: Diagnostic, changes: Sequence[dict[str, str]]) -> Diagnostic:
-    own = list_parameters(request)
-    remedies = [Remedy(operation=request.operation, parameters={**own, **one}) for one in changes]
-    return replace(problem, remedies=tuple(remedies))
+        raise Refused(repeat_request(request, problem, [{"cron": problem.example}])) from None

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.operations.lifecycle import retire_agent, revive_agent
-from scout.broker.people import bindings, linking
-from scout.broker.people.quiet_hours import load_zone, read_hours
+from scout.broker.people import accounts, bindings, links
+from scout.broker.people.time_zones import load_zone
 from scout.broker.routing import users
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
@@ -24,6 +24,7 @@ from scout.model.people.user import (
     UserMove,
     UserState,
     move_user,
+    read_quiet_hours,
     rename_user,
 )
 from scout.model.problems.request import NotFound
@@ -52,6 +53,7 @@ from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
 _MANY = 1000
+_OFF = "off"  # in place of quiet hours
 _COUNTED = 10_000
 
 
@@ -135,7 +137,7 @@ def _may_know(tx: Transaction, user: User) -> bool:
 
 def _build_view(tx: Transaction, user: User) -> UserView:
     mine = tx.allows(Deed.CONTROL, _describe_user(user))
-    keys = len(linking.list_keys(tx, user.name)) if mine else 0
+    keys = len(accounts.list_keys(tx, user.name)) if mine else 0
     return extend_record(UserView, user, address=str(AgentPath.root(user.name, users.DIRECT)), keys=keys)
 
 
@@ -152,7 +154,7 @@ def _show(tx: Transaction, user: User, *notes: str) -> UserDetail:
         user,
         address=str(AgentPath.root(user.name, users.DIRECT)),
         gateway=str(AgentPath.root(user.owner, "subuser", user.name)) if user.owner else None,
-        keys=tuple(linking.list_keys(tx, user.name)),
+        keys=tuple(accounts.list_keys(tx, user.name)),
         codes=tuple(
             LinkCodeView(connector=one.connector, expires_at=one.expires_at)
             for one in codes
@@ -177,7 +179,7 @@ def rename(tx: Transaction, request: RenameUser) -> UserDetail:
 def link(tx: Transaction, request: LinkUser) -> IssuedCode:
     """Issue a one-time code for a chat account."""
     user = users.require_active(tx, _find_own(tx, request.user))
-    record, code = linking.issue_code(tx, user, request.connector)
+    record, code = links.issue_code(tx, user, request.connector)
     return IssuedCode(
         user=user.name,
         connector=record.connector,
@@ -192,23 +194,25 @@ def unlink(tx: Transaction, request: UnlinkUser) -> ConnectorKey:
     user = _find_own(tx, request.user)
     again = Remedy(operation="user.unlink", parameters={"user": user.name})
     key = _choose_key(tx, user, request.connector, request.key_id, again)
-    return linking.unlink(tx, key, request.reason)
+    return links.unlink(tx, key, request.reason)
 
 
 async def set_quiet_hours(call: CallContext[CallBroker], request: SetQuietHours) -> ConnectorKey:
-    """Set or remove the quiet hours of a chat account; its time zone is read from disk first."""
-    await asyncio.to_thread(load_zone, request.time_zone or call.services.time_zone)
-    return await call.write_once(request, _set_quiet_hours)
+    """Set or remove the quiet hours of a chat account."""
+    if request.time_zone is not None:
+        await load_zone(call, request, request.time_zone)
+    local = await asyncio.to_thread(call.services.zones.find_local)
+    return await call.write_once(request, lambda tx, one: _set_quiet_hours(tx, one, local))
 
 
-def _set_quiet_hours(tx: Transaction, request: SetQuietHours) -> ConnectorKey:
+def _set_quiet_hours(tx: Transaction, request: SetQuietHours, local: str) -> ConnectorKey:
     user = _find_own(tx, request.user)
     repeated = {"user": user.name, "connector": request.connector, "hours": request.hours}
     again = Remedy(operation="user.quiet", parameters=repeated)
     key = _choose_key(tx, user, request.connector, request.key_id, again)
-    known = key.quiet.time_zone if key.quiet else tx.services.time_zone
-    quiet = read_hours(request.hours, request.time_zone or known)
-    return linking.change_quiet_hours(tx, key, quiet, seen=request.revision)
+    zone = request.time_zone or (key.quiet.time_zone if key.quiet else local)
+    quiet = None if request.hours.strip().lower() == _OFF else read_quiet_hours(request.hours, zone)
+    return accounts.change_quiet_hours(tx, key, quiet, seen=request.revision)
 
 
 def _choose_key(
@@ -218,7 +222,7 @@ def _choose_key(
 
     `again`: the call to repeat with one of several accounts.
     """
-    keys = linking.list_keys(tx, user.name)
+    keys = accounts.list_keys(tx, user.name)
     found = [one for one in keys if connector in (None, one.connector) and key_id in (None, one.id)]
     if len(found) == 1:
         return found[0]
@@ -233,7 +237,7 @@ def _choose_key(
             count=len(found),
             retry=found[0].id,
             noun="chat account",
-            candidates=linking.list_candidates(found),
+            candidates=accounts.list_candidates(found),
             remedies=remedies,
         )
     )
@@ -246,7 +250,7 @@ def _name_key(again: Remedy, key: ConnectorKey) -> Remedy:
 def show_target(tx: Transaction, request: ShowTarget) -> ReplyTarget:
     """Return which account a message to the user on a connector goes to, and the rule that decided."""
     user = _find_own(tx, request.user)
-    outlet = linking.find_outlet(tx, AgentPath.root(user.name, request.connector))
+    outlet = accounts.find_outlet(tx, AgentPath.root(user.name, request.connector))
     return ReplyTarget(
         connector=outlet.target.connector,
         target_id=outlet.target.target_id,
@@ -301,7 +305,7 @@ def _retire_one(
     owned = tx.ledger.many(User, "users_owned", owner=user.name, before=LAST, limit=_MANY)
     below = [one for one in owned if users.is_active(one)]
     agents = [*_list_live_agents(tx, user), *_list_gateway(tx, user)]
-    keys = linking.list_keys(tx, user.name)
+    keys = accounts.list_keys(tx, user.name)
     move = UserMove.RETIRE
     gone = move_user(
         user,
@@ -314,10 +318,10 @@ def _retire_one(
     )
     tx.record(USER_EVENTS[move], gone, move=move, reason=reason)
     why = f"the user {user.name} is retired"
-    for key in keys:
-        linking.unlink(tx, key, why)
-    linking.revoke_codes(tx, user.name, why)
     closed = bindings.close_of_user(tx, user.name, why)
+    for key in keys:
+        links.unlink(tx, key, why)
+    links.revoke_codes(tx, user.name, why)
     for agent in agents:
         retire_agent(tx, tx.need(Agent, "agent", agent.id), why)
     notes = [

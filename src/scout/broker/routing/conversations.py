@@ -78,6 +78,13 @@ def require_permission(tx: Transaction, deed: Deed, conversation: Conversation) 
     tx.permit(deed, subject)
 
 
+def require_joinable(tx: Transaction, channel: Conversation) -> Conversation:
+    """Return a channel that the caller may join: it is open to its user's agents, others need a grant."""
+    if channel.owner != tx.actor.user:
+        require_permission(tx, Deed.ADDRESS, channel)
+    return channel
+
+
 def ensure_thread(tx: Transaction, message_id: str) -> Conversation:
     """Return the thread on a message, created if needed; readers of the message may create it."""
     message = tx.need(Message, "message", message_id)

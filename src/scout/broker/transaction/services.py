@@ -70,7 +70,6 @@ class Services:
     ready: dict[str, Probe] = field(default_factory=dict[str, Probe])
     # The connectors that this Scout could run.
     connectors: tuple[str, ...] = CONNECTORS
-    time_zone: str = "UTC"  # of this machine, for times that name none
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None

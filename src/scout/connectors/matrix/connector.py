@@ -1,13 +1,13 @@
 """The Matrix connector."""
 
 import hashlib
-import logging
-from urllib.parse import urlsplit
+import re
 
 from scout.connectors.matrix.content import build_edit, build_file, build_reaction, build_text
 from scout.connectors.matrix.fields import FIELDS
 from scout.connectors.matrix.homeserver import Homeserver
-from scout.connectors.matrix.receiving import Receiving
+from scout.connectors.matrix.rooms import Rooms
+from scout.connectors.matrix.sync import SyncLoop
 from scout.connectors.setup_values import SetupValues
 from scout.ports.connector import (
     ChatPlace,
@@ -24,7 +24,7 @@ from scout.ports.connector import (
     SentMessage,
 )
 
-_LOG = logging.getLogger("scout.connectors.matrix")
+_FILE = re.compile(r"mxc://([\w.:\[\]-]*\w\]?)/([\w-]+)", re.ASCII)
 _CAPABILITIES = ConnectorCapabilities(
     markup=Markup.MATRIX,
     # An event has 65,536 bytes. An edit holds the text three times, at up to four bytes a character.
@@ -75,6 +75,7 @@ class MatrixConnector:
         self._server = server
         self._inviters = inviters
         self._user_id = ""
+        self._rooms: Rooms | None = None
 
     @property
     def name(self) -> str:
@@ -102,8 +103,10 @@ class MatrixConnector:
 
     async def run(self, inlet: Inlet) -> None:
         """Receive until cancelled."""
-        receiving = Receiving(self._server, await self.check(), self._inviters, inlet)
-        await receiving.run()
+        account = await self.check()
+        self._rooms = Rooms(self._server, account.id)
+        loop = SyncLoop(self._server, account, self._rooms, self._inviters, inlet)
+        await loop.run()
 
     # -- out -----------------------------------------------------------------------------------------
 
@@ -112,15 +115,22 @@ class MatrixConnector:
         room = message.place.chat_id
         if message.only_for is not None:
             raise ConnectorError(FailureKind.REFUSED, "matrix: a message is shown to the whole room")
+        await self._check_private(message)
         if message.files:
             return SentMessage(message_id=await self._send_file(message))
         event_id = await self._server.send_event(room, "m.room.message", message.id, build_text(message))
         for button in message.buttons:
-            content = build_reaction(event_id, button.value)
-            await self._server.send_event(
-                room, "m.reaction", f"{message.id}-{_digest(button.value)}", content
-            )
+            await self._react(room, message.id, event_id, button.value)
         return SentMessage(message_id=event_id)
+
+    async def _react(self, room: str, ident: str, event_id: str, key: str) -> None:
+        """Give a reaction to be tapped. One that is there already is no failure."""
+        content = build_reaction(event_id, key)
+        try:
+            await self._server.send_event(room, "m.reaction", f"{ident}-{_digest(key)}", content)
+        except ConnectorError as error:
+            if "M_DUPLICATE_ANNOTATION" not in error.reason:
+                raise
 
     async def _send_file(self, message: OutboundText) -> str:
         file = message.files[0]
@@ -130,9 +140,17 @@ class MatrixConnector:
 
     async def edit(self, message_id: str, message: OutboundText) -> None:
         """Replace a text. The same edit sent again is one edit."""
+        await self._check_private(message)
         content = build_edit(message_id, message)
         transaction = f"edit-{_digest(f'{message_id} {message.text}')}"
         await self._server.send_event(message.place.chat_id, "m.room.message", transaction, content)
+
+    async def _check_private(self, message: OutboundText) -> None:
+        """Refuse to show something private in a room that others have entered, or were invited to."""
+        if self._rooms is None:
+            self._rooms = Rooms(self._server, await self._get_user_id())
+        if not message.place.group and await self._rooms.has_others(message.place.chat_id):
+            raise ConnectorError(FailureKind.REFUSED, "matrix: this room is not between two any more")
 
     async def answer_press(self, press: InboundPress, text: str) -> None:
         """Answer below the message that was reacted to; the room reads it, for want of a private note."""
@@ -152,10 +170,10 @@ class MatrixConnector:
 
     async def fetch(self, file: RemoteFile, limit: int) -> bytes:
         """Return the bytes of a file."""
-        parts = urlsplit(file.reference)
-        if parts.scheme != "mxc" or not parts.netloc or not parts.path.strip("/"):
+        found = _FILE.fullmatch(file.reference)
+        if found is None:
             raise ConnectorError(FailureKind.REFUSED, "matrix: this is no file of a Matrix server")
-        return await self._server.download(parts.netloc, parts.path.strip("/"), limit)
+        return await self._server.download(found[1], found[2], limit)
 
 
 def _digest(text: str) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from scout.base.record import Record
-from scout.connectors.wire import WireRecord
+from scout.connectors.wire import WireRecord, convert
 from scout.ports.connector import RemoteFile
 
 T = TypeVar("T")
@@ -102,14 +102,7 @@ class Sync(WireRecord):
 
 def read_events(raw: Iterable[Any]) -> list[RoomEvent]:
     """Return the events that have the expected form. Anybody can send an event of any form."""
-    return [event for one in raw if (event := _convert(one, RoomEvent)) is not None]
-
-
-def _convert(raw: Any, kind: type[T]) -> T | None:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError:
-        return None
+    return [event for one in raw if (event := convert(one, RoomEvent)) is not None]
 
 
 # -- membership --------------------------------------------------------------------------------------
@@ -161,7 +154,7 @@ def read_replacement(event: RoomEvent) -> Content | None:
     """Return the new content if the event edits an earlier message."""
     if event.content.relation.rel_type != "m.replace" or event.content.new_content is None:
         return None
-    return _convert(event.content.new_content, Content)
+    return convert(event.content.new_content, Content)
 
 
 def read_text(content: Content, *, is_reply: bool) -> str:

@@ -58,6 +58,10 @@ class Rooms:
         """Whether others than one person read a room, or will; yes for one that the bot cannot look into."""
         return len(await self._list_members(room)) != 2
 
+    async def has_others(self, room: str) -> bool:
+        """Whether more than the bot and one person are in a room, or are invited."""
+        return len(await self._list_members(room)) > 2
+
     async def get_name(self, room: str, user_id: str) -> str:
         """Return how a user is called in a room."""
         return (await self._list_members(room)).get(user_id) or user_id

@@ -7,12 +7,16 @@ from scout.ports.connector import OutboundText
 
 
 def build_message(message: OutboundText) -> dict[str, Any]:
-    """Return the text and the blocks of a message. `text` is what a notification shows."""
-    section = {"type": "section", "expand": True, "text": {"type": "mrkdwn", "text": message.text}}
+    """Return the text and the blocks of a message. `text` is what a notification shows.
+
+    Slack makes no mention of a word like @channel in either of them.
+    """
+    text = {"type": "mrkdwn", "text": message.text, "verbatim": True}
+    section = {"type": "section", "expand": True, "text": text}
     blocks: list[dict[str, Any]] = [section]
     if message.buttons:
         blocks.append({"type": "actions", "elements": _build_buttons(message)})
-    return {"text": escape_text(message.plain), "blocks": blocks}
+    return {"text": escape_text(message.plain), "parse": "none", "blocks": blocks}
 
 
 def find_thread(message: OutboundText) -> str | None:

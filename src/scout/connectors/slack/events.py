@@ -2,10 +2,8 @@
 
 from typing import Any, TypeVar
 
-import msgspec
-
 from scout.connectors.slack.text import is_mentioned, read_text
-from scout.connectors.wire import WireRecord
+from scout.connectors.wire import WireRecord, convert
 from scout.ports.connector import (
     ChatPlace,
     ExternalSender,
@@ -93,7 +91,7 @@ class SlackReader:
         """Return what an envelope reports."""
         if envelope.type == "interactive":
             return self._read_interaction(envelope.payload)
-        event = _convert(envelope.payload.get("event"), _Message) if envelope.type == "events_api" else None
+        event = convert(envelope.payload.get("event"), _Message) if envelope.type == "events_api" else None
         if event is None or event.type not in ("message", "app_mention"):
             return []
         if event.subtype == "message_changed":
@@ -102,7 +100,7 @@ class SlackReader:
 
     def _read_edit(self, event: _Message) -> list[InboundEvent]:
         """Return the new text. Slack also reports a change when it adds a preview of a link."""
-        message = _convert(event.message, _Message)
+        message = convert(event.message, _Message)
         if message is None or message.edited is None or message.text == event.previous_message.get("text"):
             return []
         return self._read_message(message, event.channel, event.channel_type)
@@ -130,7 +128,7 @@ class SlackReader:
         return [text]
 
     def _read_interaction(self, payload: dict[str, Any]) -> list[InboundEvent]:
-        pressed = _convert(payload, _Interaction)
+        pressed = convert(payload, _Interaction)
         if pressed is None or pressed.type != "block_actions":
             return []
         container = pressed.container
@@ -155,16 +153,9 @@ def _build_place(channel: str, thread: str | None, *, is_private: bool = False) 
 
 def _read_files(files: list[Any]) -> tuple[RemoteFile, ...]:
     """Return the files that Slack itself stores. The token must not be sent anywhere else."""
-    found = [file for one in files if (file := _convert(one, _File)) is not None]
+    found = [file for one in files if (file := convert(one, _File)) is not None]
     return tuple(
         RemoteFile(reference=file.id, name=file.name or file.id, media_type=file.mimetype, size=file.size)
         for file in found
         if file.mode in ("hosted", "snippet") and not file.is_external
     )
-
-
-def _convert(raw: Any, kind: type[T]) -> T | None:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError:
-        return None

@@ -26,7 +26,7 @@ async def listen(url: str, take: Callable[[Envelope], Awaitable[None]]) -> None:
     """Take envelopes until Slack asks for a new connection. Each is acknowledged once it is taken."""
     connection = await _open(url)
     try:
-        if (await _receive(connection)).type != "hello":
+        if (await _receive_hello(connection)).type != "hello":
             raise ConnectorError(FailureKind.RETRY, "slack: the socket did not begin with hello")
         while (envelope := await _receive(connection)).type != "disconnect":
             if envelope.envelope_id:
@@ -62,6 +62,15 @@ async def _close(connection: ClientConnection) -> None:
             await connection.close()
     finally:
         connection.transport.abort()
+
+
+async def _receive_hello(connection: ClientConnection) -> Envelope:
+    """Return the first frame, which comes at once."""
+    try:
+        async with asyncio.timeout(_OPENING):
+            return await _receive(connection)
+    except TimeoutError as error:
+        raise _explain(error) from None
 
 
 async def _receive(connection: ClientConnection) -> Envelope:

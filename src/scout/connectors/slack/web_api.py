@@ -1,7 +1,6 @@
 """The methods of the Slack Web API that Scout uses."""
 
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from scout.base.codec import encode
 from scout.connectors.calls import Answer, PlatformCalls, decode_body, explain_status
@@ -106,8 +105,8 @@ class SlackApi:
     def __init__(self, base_url: str, bot_token: str, app_token: str) -> None:
         secrets = (bot_token, app_token)
         self.calls = PlatformCalls("slack", base_url, secrets=secrets, explain=explain)
-        self._uploads = PlatformCalls("slack", base_url, secrets=secrets)
-        self._host = urlsplit(base_url).netloc
+        self._uploads = PlatformCalls("slack", base_url, secrets=secrets, domains=("slack.com",))
+        self._is_secure = base_url.startswith("https:")
         self._bot = {"Authorization": f"Bearer {bot_token}"}
         self._app = {"Authorization": f"Bearer {app_token}"}
 
@@ -122,7 +121,10 @@ class SlackApi:
 
     async def open_socket(self) -> str:
         """Return the URL of a new socket, which can be used once."""
-        return (await self.calls.call("POST", "apps.connections.open", _Socket, headers=self._app)).url
+        url = (await self.calls.call("POST", "apps.connections.open", _Socket, headers=self._app)).url
+        if self._is_secure and not url.startswith("wss://"):
+            raise self.calls.name_failure(ConnectorError(FailureKind.RETRY, "the socket is not encrypted"))
+        return url
 
     async def post(self, arguments: dict[str, Any]) -> str:
         """Post a message and return its timestamp, which is its id in the channel."""
@@ -153,21 +155,11 @@ class SlackApi:
     async def download(self, file_id: str, limit: int) -> bytes:
         """Return the bytes of a file. The token is sent to Slack only."""
         found = await self.calls.call("POST", "files.info", _File, headers=self._bot, data={"file": file_id})
-        url = found.file.url_private_download
-        if not self._is_of_slack(url):
-            raise self.calls.name_failure(
-                ConnectorError(FailureKind.REFUSED, "the file is not stored by Slack")
-            )
-        answer = await self._uploads.download(url, limit, headers=self._bot)
+        answer = await self._uploads.download(found.file.url_private_download, limit, headers=self._bot)
         if _is_page(answer) and found.file.mimetype != "text/html":
             reason = "the file cannot be read: the app needs the scope files:read"
             raise self.calls.name_failure(ConnectorError(FailureKind.REFUSED, reason))
         return answer.body
-
-    def _is_of_slack(self, url: str) -> bool:
-        parts = urlsplit(url)
-        is_slack = parts.scheme == "https" and f".{parts.hostname}".endswith(".slack.com")
-        return is_slack or parts.netloc == self._host
 
     async def _call(self, method: str, kind: type[T], arguments: dict[str, Any]) -> T:
         headers = {**self._bot, "Content-Type": "application/json; charset=utf-8"}

@@ -9,6 +9,7 @@ import msgspec
 
 from scout.base.codec import decode
 from scout.base.refusal import Refused
+from scout.connectors.calls import decode_body
 from scout.connectors.setup_values import SetupValues
 from scout.connectors.telegram.bot_api import BotApi
 from scout.connectors.telegram.fields import FIELDS
@@ -165,7 +166,7 @@ async def _hand_over(raw: msgspec.Raw, bot: Bot, inlet: Inlet) -> int:
         update = decode(bytes(raw), Update)
     except Refused as refused:
         _LOG.warning("skipped an update: %s", refused)
-        return decode(bytes(raw), _Numbered).update_id
+        return decode_body(bytes(raw), _Numbered).update_id
     inbound = read_update(update, bot)
     if inbound is not None:
         await inlet.receive(inbound)

@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Coroutine
-from typing import Any
 
 from scout.connectors.setup_values import SetupValues
 from scout.connectors.whatsapp.content import (
@@ -98,7 +96,12 @@ class WhatsAppConnector:
 
         await self.check()
         listener = WebhookListener(self._address, MetaWebhook(self._secrets, take).answer)
-        await _run_either(listener.serve(), self._keep_checking())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(listener.serve())
+                group.create_task(self._keep_checking())
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
 
     async def _keep_checking(self) -> None:
         """Look now and then whether the platform answers, because nothing else is asked of it for long.
@@ -167,16 +170,3 @@ class WhatsAppConnector:
     async def close(self) -> None:
         """Close the connections."""
         await self._api.calls.close()
-
-
-async def _run_either(*work: Coroutine[Any, Any, None]) -> None:
-    """Run until the first of these fails; the other ends with it."""
-    tasks = [asyncio.create_task(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from scout.connectors.whatsapp.errors import describe_error
-from scout.connectors.wire import WireRecord
+from scout.connectors.wire import WireRecord, convert
 from scout.ports.connector import (
     ChatPlace,
     ExternalSender,
@@ -147,7 +147,7 @@ class Notification(WireRecord):
 def read_notification(notification: Notification, phone_number_id: str) -> list[InboundEvent]:
     """Return what a notification reports about one phone number of the bot."""
     changes = [change for entry in notification.entry for change in entry.changes]
-    values = [_convert(change.value, _Value) for change in changes if change.field == "messages"]
+    values = [convert(change.value, _Value) for change in changes if change.field == "messages"]
     found = list[InboundEvent]()
     for value in values:
         if value is not None and value.metadata.phone_number_id == phone_number_id:
@@ -157,7 +157,7 @@ def read_notification(notification: Notification, phone_number_id: str) -> list[
 
 
 def _read_messages(value: _Value) -> list[InboundEvent]:
-    messages = [message for one in value.messages if (message := _convert(one, _Message)) is not None]
+    messages = [message for one in value.messages if (message := convert(one, _Message)) is not None]
     read = [_read_message(message, _find_contact(message, value.contacts)) for message in messages]
     return [inbound for inbound in read if inbound is not None]
 
@@ -200,7 +200,7 @@ def _read_press(message: _Message, pressed: _Interactive, sender: ExternalSender
 
 
 def _read_edit(message: _Message, edit: _Edit, sender: ExternalSender) -> InboundText | None:
-    content = _convert(edit.message, _Content)
+    content = convert(edit.message, _Content)
     if content is None:
         return None
     return InboundText(
@@ -240,7 +240,7 @@ def _find_contact(message: _Message, contacts: list[_Contact]) -> _Contact:
 
 def _read_statuses(value: _Value) -> list[InboundEvent]:
     """Return the messages that were accepted at first and not delivered in the end."""
-    statuses = [status for one in value.statuses if (status := _convert(one, _Status)) is not None]
+    statuses = [status for one in value.statuses if (status := convert(one, _Status)) is not None]
     return [_read_failure(one) for one in statuses if one.status == "failed"]
 
 
@@ -255,10 +255,3 @@ def _read_failure(status: _Status) -> InboundFailure:
         message_id=status.id,
         reason=f"whatsapp: {describe_error(problem.code, details)}",
     )
-
-
-def _convert(raw: Any, kind: type[T]) -> T | None:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError:
-        return None

@@ -8,6 +8,7 @@ from scout.connectors.wire import WireRecord
 from scout.ports.connector import ConnectorAccount, ConnectorError, FailureKind
 
 _UPLOAD_PATIENCE = 120.0
+_DOMAINS = ("facebook.com", "fbsbx.com", "whatsapp.net")  # of Meta, where files are stored
 
 
 class _PhoneNumber(WireRecord):
@@ -36,7 +37,8 @@ class GraphApi:
     """The Graph API for one phone number."""
 
     def __init__(self, base_url: str, token: str, phone_number_id: str, *secrets: str) -> None:
-        self.calls = PlatformCalls("whatsapp", base_url, secrets=(token, *secrets), explain=explain)
+        secret = (token, *secrets)
+        self.calls = PlatformCalls("whatsapp", base_url, secrets=secret, explain=explain, domains=_DOMAINS)
         self._headers = {"Authorization": f"Bearer {token}"}
         self._phone = phone_number_id
 

@@ -63,7 +63,7 @@ class WebhookListener:
     ) -> None:
         self._address = address
         self._answer = answer
-        self._open = set[asyncio.Task[None]]()
+        self._open = dict[asyncio.Task[None], bool]()  # the oldest first; whether it is still being read
 
     async def serve(self) -> None:
         """Serve until cancelled."""
@@ -82,12 +82,17 @@ class WebhookListener:
             await asyncio.gather(*self._open, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection. When there are too many, the one that has been slow for longest has to go."""
         if len(self._open) >= _MOST_OPEN:
-            writer.close()
-            return
+            slow = next((task for task, is_read in self._open.items() if is_read), None)
+            if slow is None:
+                writer.transport.abort()
+                return
+            slow.cancel()
+            del self._open[slow]
         task = asyncio.create_task(self._serve_one(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
+        self._open[task] = True
+        task.add_done_callback(lambda done: self._open.pop(done, None))
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
@@ -98,6 +103,7 @@ class WebhookListener:
                 await writer.drain()
         except (TimeoutError, OSError, h11.ProtocolError) as error:
             _LOG.debug("a request to the webhook broke: %r", error)
+            writer.transport.abort()
         finally:
             writer.close()
             with contextlib.suppress(OSError):
@@ -113,7 +119,13 @@ class WebhookListener:
             return HookResponse(refused.status)
         except h11.RemoteProtocolError as error:
             return HookResponse(error.error_status_hint)
+        self._mark_read()
         return await self._answer(request)
+
+    def _mark_read(self) -> None:
+        task = asyncio.current_task()
+        if task in self._open:
+            self._open[task] = False
 
     async def _read(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -147,7 +147,12 @@ def confirm_post(post: ChatPost, part: str | None, now: Time) -> ChatPost:
 
 
 def retry_post(post: ChatPost, problem: str, at: Time, now: Time, *, uncertain: bool) -> ChatPost:
-    """Put a failed attempt back in the queue. `uncertain`: the platform may have shown it nevertheless."""
+    """Put a failed attempt back in the queue. `uncertain`: the platform may have shown it nevertheless.
+
+    An item that was decided before anything of it was shown needs no other attempt.
+    """
+    if post.outcome and not post.parts:
+        return move_record(CHAT_POST, post, PostMove.REPLACE, now, problem=problem)
     return move_record(
         CHAT_POST, post, PostMove.RETRY, now, problem=problem, next_attempt_at=at, uncertain=uncertain
     )

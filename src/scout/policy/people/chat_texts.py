@@ -29,6 +29,8 @@ _OUTCOMES = {
     AttentionState.EXPIRED: "Expired",
     AttentionState.DISMISSED: "Dismissed",
 }
+_LONG, _MANY_LINES = 700, 15  # what phones show without a tap
+_GAP = re.compile(r"[ \t]{20}|\n\s*\n\s*\n")  # blanks that push the rest out of sight
 _MARKS = re.compile(r"([\\`*_\[\]()#+.!~>|-])")
 
 
@@ -72,7 +74,16 @@ def _describe_permission(wish: PermissionRequest) -> list[str]:
     cut = f"{wish.cut} more characters are not shown here." if wish.cut else ""
     hidden = "It has hidden characters, which are shown as codes." if wish.hidden else ""
     said = f"It says: {quote_text(wish.words)}" if wish.words else ""
-    return [tool, fence_text(exact) if exact is not None else "", beside, cut, hidden, said]
+    long = _describe_length(f"{exact or ''}\n{wish.arguments}".strip())
+    return [tool, fence_text(exact) if exact is not None else "", beside, cut, hidden, long, said]
+
+
+def _describe_length(text: str) -> str:
+    """Return a warning where a phone shows the beginning of a text only, or where the end is far away."""
+    lines = text.count("\n") + 1
+    if len(text) <= _LONG and lines <= _MANY_LINES and not _GAP.search(text):
+        return ""
+    return f"It has {lines} lines and {len(text)} characters: read it to its end."
 
 
 def describe_outcome(item: Attention, by: str) -> str:
@@ -139,10 +150,19 @@ def _describe(says: str) -> str:
 
 def describe_status(flights: Sequence[tuple[str, Flight]], needs: Sequence[str]) -> str:
     """Return the answer to /status: the open asks with the agents that work on them, and what needs you."""
-    lines = [f"- `{make_visible(name)}` {_describe_flight(flight)}" for name, flight in flights]
-    open_asks = "\n".join(["Running:", *lines]) if lines else "Nothing is running."
     waiting = [f"- {quote_text(title)}" for title in needs]
-    return "\n\n".join([open_asks, "\n".join(["Needs you:", *waiting]) if waiting else "Nothing needs you."])
+    needed = "\n".join(["Needs you:", *waiting]) if waiting else "Nothing needs you."
+    return f"{_list_flights(flights)}\n\n{needed}"
+
+
+def describe_group_status(flights: Sequence[tuple[str, Flight]]) -> str:
+    """Return the answer to /status in a group: the open asks that were made there."""
+    return f"{_list_flights(flights)}\n\nWhat needs you is shown in your private chat."
+
+
+def _list_flights(flights: Sequence[tuple[str, Flight]]) -> str:
+    lines = [f"- `{make_visible(name)}` {_describe_flight(flight)}" for name, flight in flights]
+    return "\n".join(["Running:", *lines]) if lines else "Nothing is running."
 
 
 def _describe_flight(flight: Flight) -> str:

@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 
 from scout.base.record import Record
+from scout.base.visible import make_visible
 from scout.model.allowance import AllowanceScope
 from scout.model.attention import Attention, AttentionKind, AttentionMove
 from scout.model.people.chat import Button
 from scout.model.people.chat_post import ChatChoice
+from scout.policy.people.chat_texts import quote_text
 
 _APPROVE, _DENY = AttentionMove.APPROVE, AttentionMove.DENY
 _YES = ChatChoice(label="Approve", move=_APPROVE, word="yes", reaction="👍")
@@ -44,7 +46,7 @@ def list_choices(item: Attention) -> tuple[ChatChoice, ...]:
     if options:
         return tuple(
             ChatChoice(
-                label=one.label,
+                label=make_visible(one.label).strip() or str(number),
                 move=AttentionMove.ANSWER,
                 word=str(number),
                 reaction=f"{number}{_VARIANT}\u20e3" if number <= 9 else "",
@@ -95,14 +97,23 @@ def offer_choices(
 ) -> OfferedChoices:
     """Return how choices are offered on a platform with this many buttons."""
     shown = _fit(choices, buttons)
+    labels = _shorten_labels(shown, label_limit)
     made = [
-        Button(label=shorten_label(one.label, label_limit), value=build_value(post_id, choices.index(one)))
-        for one in shown
+        Button(label=label, value=build_value(post_id, choices.index(one)))
+        for one, label in zip(shown, labels, strict=True)
     ]
     if reactions and not buttons:
         made = [Button(label=one.label, value=one.reaction) for one in choices if one.reaction]
     rest = [one for one in choices if one not in shown or len(one.label) > label_limit]
     return OfferedChoices(buttons=tuple(made), lines=tuple(_list_lines(rest, reactions, replies)))
+
+
+def _shorten_labels(choices: Sequence[ChatChoice], limit: int) -> list[str]:
+    """Return the labels of buttons; with their words in front where they would look the same."""
+    labels = [shorten_label(one.label, limit) for one in choices]
+    if len(set(labels)) < len(labels):
+        return [shorten_label(f"{one.word} {one.label}", limit) for one in choices]
+    return labels
 
 
 def _fit(choices: Sequence[ChatChoice], buttons: int) -> tuple[ChatChoice, ...]:
@@ -114,11 +125,15 @@ def _fit(choices: Sequence[ChatChoice], buttons: int) -> tuple[ChatChoice, ...]:
 
 def _list_lines(rest: Sequence[ChatChoice], reactions: bool, replies: bool) -> list[str]:
     if reactions:
-        lines = [f"{one.reaction} {one.label}" for one in rest if one.reaction]
-        lines += [f"Reply {one.word}: {one.label}" for one in rest if not one.reaction]
+        lines = [f"{one.reaction} {quote_text(one.label)}" for one in rest if one.reaction]
+        lines += [_describe_word(one) for one in rest if not one.reaction]
     else:
-        lines = [f"Reply {one.word}: {one.label}" for one in rest]
+        lines = [_describe_word(one) for one in rest]
     return [*lines, *(["Reply to this message to answer."] if replies else [])]
+
+
+def _describe_word(choice: ChatChoice) -> str:
+    return f"Reply {choice.word}: {quote_text(choice.label)}"
 
 
 def shorten_label(label: str, limit: int) -> str:

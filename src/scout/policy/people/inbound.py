@@ -18,6 +18,7 @@ class ChatCommand(StrEnum):
 
 
 _COMMAND = re.compile(r"/([A-Za-z]+)(?=\s|$)")
+_LONGEST_NAME = 120
 _ROUTE = re.compile(r"\s*>>(?!>)")
 _SAME = {"start": ChatCommand.HELP}  # what Telegram sends when a chat is opened
 
@@ -66,6 +67,14 @@ def read_command(text: str) -> ChatCommand | None:
     found = _COMMAND.match(text.strip())
     word = found[1].lower() if found else ""
     return _SAME.get(word) or next((one for one in ChatCommand if one == word), None)
+
+
+def clean_file_name(name: str) -> str:
+    """Return the name of a file that somebody sent: on one line, without a path, and of modest length."""
+    shown = "".join("_" if char in "/\\" or not char.isprintable() else char for char in name).strip()
+    if not shown.strip("._"):
+        return "file"
+    return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 20]}…{shown[-19:]}"
 
 
 def has_target(text: str) -> bool:

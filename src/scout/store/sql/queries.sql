@@ -564,6 +564,10 @@ SELECT data FROM bindings WHERE id < :before ORDER BY id DESC LIMIT :limit;
 -- bindings_of_user: the bindings of a user, newest first
 SELECT data FROM bindings WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
 
+-- bindings_of_chat: the active bindings of a chat and of the threads in it
+SELECT data FROM bindings WHERE surface = :surface AND name = :name AND external_id = :chat
+AND state = 'active' LIMIT :limit;
+
 -- bindings_of_conversation: the chats that are bound to a conversation
 SELECT data FROM bindings WHERE conversation_id = :conversation AND state = 'active' LIMIT :limit;
 

@@ -1,4 +1,4 @@
-"""Receiving from a Matrix homeserver: syncs, invitations, and the events of each room."""
+"""The sync loop of a Matrix homeserver: invitations, and the events of each room."""
 
 import logging
 from collections import Counter
@@ -19,17 +19,22 @@ _ENCRYPTED = (
 )
 
 
-class Receiving:
+class SyncLoop:
     """One run of the connector. `inviters`: the users whose invitations to groups are accepted, or `*`."""
 
     def __init__(
-        self, server: Homeserver, account: ConnectorAccount, inviters: frozenset[str], inlet: Inlet
+        self,
+        server: Homeserver,
+        account: ConnectorAccount,
+        rooms: Rooms,
+        inviters: frozenset[str],
+        inlet: Inlet,
     ) -> None:
         self._server = server
         self._user_id = account.id
         self._inviters = inviters
         self._inlet = inlet
-        self._rooms = Rooms(server, account.id)
+        self._rooms = rooms
         self._reader = InboundReader(self._rooms, Mentioned(user_id=account.id, display_name=account.name))
         self._invited = dict[str, InvitedRoom]()
         self._tries = Counter[str]()

@@ -1,20 +1,18 @@
-"""Linking: a one-time code, typed in a chat, links the account of its sender to a user.
+"""Links: a one-time code, typed in a chat, links the account of its sender to a user.
 
 Each function is part of a transaction. A code that is not accepted is a result and not a refusal, because
 the attempt is stored: a refusal would undo it.
 """
 
 import hashlib
-from collections.abc import Iterable
-
-from msgspec.structs import replace
 
 from scout.base.record import Record
-from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.broker.operations.lifecycle import revive_agent
+from scout.broker.people.accounts import check_connector, find_key
+from scout.broker.people.bindings import close_bindings_of_chat
 from scout.broker.routing import attention_items, users
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.path import AgentPath, is_segment
+from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import AttentionKind
 from scout.model.events.directory import (
@@ -37,17 +35,11 @@ from scout.model.people.link_code import (
 from scout.model.people.user import (
     ConnectorKey,
     KeyMove,
-    KeyState,
-    QuietHours,
     User,
     UserKind,
     free_key,
-    set_quiet_hours,
     update_account,
 )
-from scout.policy.foreground import Outlet, choose_connector_target
-from scout.policy.nearest import rank_names
-from scout.store.ledger import LAST
 
 _MANY = 1000
 _MOST_LABEL = 120
@@ -110,18 +102,6 @@ def revoke_codes(tx: Transaction, user: str, reason: str) -> None:
     """Withdraw the open codes of a user."""
     for code in tx.ledger.many(LinkCode, "link_codes_of_user", user=user, limit=_MANY):
         tx.record(LinkCodeRevoked, revoke_code(code, reason, tx.now), move="revoke", reason=reason)
-
-
-def check_connector(tx: Transaction, name: str) -> str:
-    """Return the name of a connector that Scout can run; refuse another one with the nearest names."""
-    known = tx.services.connectors
-    if name in known and is_segment(name):
-        return name
-    near = tuple(Candidate(address=one) for one in rank_names(name, known, 3))
-    problem = f"there is no connector '{name:.60}'; known connectors: {', '.join(known)}"
-    if name == users.DIRECT:
-        problem = "direct needs no link: it is the person at this Scout"
-    raise Refused(BadRequest(problem=problem, field="connector", candidates=near))
 
 
 def redeem(tx: Transaction, account: ChatAccount, text: str) -> Linked | NotLinked:
@@ -230,50 +210,12 @@ def _ensure_connector_agent(tx: Transaction, user: User, connector: str) -> Agen
     return revive_agent(tx, agent) if agent.lifecycle is Lifecycle.RETIRED else agent
 
 
-# -- keys --------------------------------------------------------------------------------------------
-
-
-def find_key(tx: Transaction, connector: str, external_id: str) -> ConnectorKey | None:
-    """Return the key of an account that is linked now."""
-    return tx.ledger.one(ConnectorKey, "key_linked", connector=connector, account=external_id)
-
-
-def list_keys(tx: Transaction, user: str) -> list[ConnectorKey]:
-    """Return the linked accounts of a user, newest first."""
-    found = tx.ledger.many(ConnectorKey, "keys_of_user", user=user, before=LAST, limit=_MANY)
-    return [key for key in found if key.state is KeyState.ACTIVE]
-
-
-def list_candidates(keys: Iterable[ConnectorKey]) -> tuple[Candidate, ...]:
-    """Return accounts as candidates of a refusal."""
-    return tuple(Candidate(address=key.id, why=f"{key.connector} {key.label}".rstrip()) for key in keys)
-
-
-def find_outlet(tx: Transaction, path: AgentPath, last_key_id: str | None = None) -> Outlet:
-    """Return the account behind `/<user>/<connector>`, or refuse.
-
-    `last_key_id`: the account that last spoke in the conversation.
-    """
-    keys = list_keys(tx, path.user) if path.user is not None else []
-    return choose_connector_target(path, keys, last_key_id)
+# -- unlinking ------------------------------------------------------------------------------------
 
 
 def unlink(tx: Transaction, key: ConnectorKey, reason: str, *, seen: int | None = None) -> ConnectorKey:
-    """Free a key, so that its account belongs to nobody."""
+    """Free a key, so that its account belongs to nobody, and close the bindings of its chat."""
+    if key.chat_id is not None:
+        close_bindings_of_chat(tx, key.connector, key.chat_id, reason)
     freed = free_key(key, reason, tx.now, seen=seen)
     return tx.record(KeyFreed, freed, move=KeyMove.FREE, reason=reason)
-
-
-def mark_used(tx: Transaction, key: ConnectorKey) -> ConnectorKey:
-    """Store that a message came from this account now; last use is volatile and has no event."""
-    used = replace(key, last_used_at=tx.now)
-    tx.ledger.refresh(used)
-    return used
-
-
-def change_quiet_hours(
-    tx: Transaction, key: ConnectorKey, quiet: QuietHours | None, *, seen: int | None = None
-) -> ConnectorKey:
-    """Set or remove the quiet hours of an account."""
-    changed = set_quiet_hours(key, quiet, tx.now, seen=seen)
-    return tx.record(KEY_EVENTS[KeyMove.UPDATE], changed, move=KeyMove.UPDATE)

@@ -5,12 +5,15 @@ mark in the text may change how a word looks, never what it says.
 """
 
 import html
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from scout.base.record import Record
 from scout.model.people.chat import Markup
 from scout.policy.people.markdown import Block, BlockKind, Span, Style
 
+# An address in escaped text. Slack is told where one is, because it looks for none, nor for mentions.
+_URL = re.compile(r"https?://[^\s|<>]*[\w/#=]")
 _APART = "\u200b"  # between backticks, which would end a code block
 
 
@@ -23,6 +26,7 @@ class _Dialect(Record):
     code: Callable[[str, str], str]
     quote: Callable[[str], str]
     newline: str = "\n"
+    mark_urls: Callable[[str], str] = lambda text: text
 
 
 def _leave(text: str) -> str:
@@ -98,6 +102,7 @@ _DIALECTS = {
         link=lambda text, url: f"<{_escape_html(url)}|{text}>",
         code=_fence,
         quote=_quote_lines,
+        mark_urls=lambda text: _URL.sub(r"<\g<0>>", text),
     ),
     Markup.WHATSAPP: _Dialect(escape=_leave, marks=_SIGNS, link=_name_link, code=_fence, quote=_quote_lines),
 }
@@ -131,6 +136,8 @@ def _render_block(block: Block, dialect: _Dialect) -> str:
 def _render_span(span: Span, dialect: _Dialect) -> str:
     is_code = Style.CODE in span.styles
     text = _write_code(span.text, dialect) if is_code else dialect.escape(span.text)
+    if not is_code and not span.link:
+        text = dialect.mark_urls(text)
     text = text.replace("\n", dialect.newline)
     for style in Style:
         if style in span.styles and style in dialect.marks:

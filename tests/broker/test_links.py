@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import pytest
 
-from scout.broker.people import linking
-from scout.broker.people.linking import ChatAccount, Linked, NotLinked
+from scout.broker.people import accounts, links
+from scout.broker.people.links import ChatAccount, Linked, NotLinked
 from scout.broker.routing import users
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -32,13 +32,13 @@ async def new_code(rig: Rig, name: str, kind: UserKind = UserKind.PERSON, connec
 
     def issue(tx: Transaction) -> str:
         user = users.find_user(tx, name) or users.create_user(tx, name, kind=kind)
-        return linking.issue_code(tx, user, connector)[1]
+        return links.issue_code(tx, user, connector)[1]
 
     return await system(rig, issue)
 
 
 async def redeem(rig: Rig, text: str, account: ChatAccount = PHONE) -> Linked | NotLinked:
-    return await system(rig, lambda tx: linking.redeem(tx, account, text))
+    return await system(rig, lambda tx: links.redeem(tx, account, text))
 
 
 async def link(rig: Rig, name: str, account: ChatAccount = PHONE, kind: UserKind = UserKind.PERSON) -> Linked:
@@ -86,10 +86,10 @@ def test_a_code_that_does_not_count_is_refused_in_the_same_words(tmp_path: Path,
             case "another connector":
                 account = ChatAccount(connector="matrix", external_id="77", chat_id="77")
             case _:
-                await system(rig, lambda tx: linking.revoke_codes(tx, "ann", "retired"))
+                await system(rig, lambda tx: links.revoke_codes(tx, "ann", "retired"))
         done = await redeem(rig, code, account)
         assert isinstance(done, NotLinked), done
-        assert await system(rig, lambda tx: linking.find_key(tx, "telegram", "77")) is None
+        assert await system(rig, lambda tx: accounts.find_key(tx, "telegram", "77")) is None
         return done.reason
 
     assert run_scene(scene, tmp_path) == "This code is not valid. Ask for a new one."
@@ -141,7 +141,7 @@ async def test_an_account_is_taken_over_by_a_code_and_its_owner_is_told(rig: Rig
     assert [(one.kind, one.title) for one in told] == [
         (AttentionKind.NOTIFY, "your telegram account Ann L. is now linked to another user")
     ]
-    owner = await system(rig, lambda tx: linking.find_key(tx, "telegram", "77"))
+    owner = await system(rig, lambda tx: accounts.find_key(tx, "telegram", "77"))
     assert owner is not None
     assert owner.user == "bob"
 
@@ -160,7 +160,7 @@ async def test_linking_again_keeps_the_key(rig: Rig) -> None:
 async def test_a_person_may_have_several_accounts_of_a_platform(rig: Rig) -> None:
     await link(rig, "ann")
     await link(rig, "ann", ChatAccount(connector="telegram", external_id="5", chat_id="5"))
-    keys = await system(rig, lambda tx: linking.list_keys(tx, "ann"))
+    keys = await system(rig, lambda tx: accounts.list_keys(tx, "ann"))
     assert {one.external_id for one in keys} == {"77", "5"}
 
 
@@ -190,9 +190,9 @@ async def test_last_use_is_stored_without_an_event(rig: Rig) -> None:
     done = await link(rig, "ann")
     rig.clock.ahead += 60
     before = len(await read_log(rig))
-    used = await system(rig, lambda tx: linking.mark_used(tx, done.key))
+    used = await system(rig, lambda tx: accounts.mark_used(tx, done.key))
     assert len(await read_log(rig)) == before
-    found = await system(rig, lambda tx: linking.find_key(tx, "telegram", "77"))
+    found = await system(rig, lambda tx: accounts.find_key(tx, "telegram", "77"))
     assert found == used
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.model.people.chat import Markup
-from scout.policy.people.formatting import FormattedPart, add_tail, format_text, measure
 from scout.policy.people.markdown import Block, BlockKind, Span, Style, parse_markdown
+from scout.policy.people.text_parts import FormattedPart, add_tail, format_text, measure
 
 # Everything that can be a mark, and what a mark is shown as.
 _MARKS = re.compile(r"[\s*_~`#>|\-+\[\]()\\•\u200b]|\d+[.)]|js")
@@ -323,3 +323,11 @@ def test_a_tail_stands_below_the_last_message_if_it_fits(markup: Markup) -> None
     assert add_tail(parts, "", markup, 4000) == parts
     long = format_text("x" * 3990, markup, 4000)
     assert [part.plain for part in add_tail(long, "A longer tail.", markup, 4000)][-1] == "A longer tail."
+
+
+def test_slack_is_told_where_an_address_is() -> None:
+    text = "see https://example.org/a?b=1&c=2. `https://code` [https://x.org](https://y.org)"
+    (part,) = format_text(text, Markup.SLACK, 400)
+    assert part.text == (
+        "see <https://example.org/a?b=1&amp;c=2>. `https://code` <https://y.org|https://x.org>"
+    )

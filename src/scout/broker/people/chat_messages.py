@@ -12,7 +12,7 @@ from scout.model.people.chat import Button
 from scout.model.people.chat_post import ChatPost, is_edit
 from scout.policy.people.chat_texts import REPEAT, describe_item, name_author, quote_text
 from scout.policy.people.choices import OfferedChoices, list_choices, offer_choices, takes_reply
-from scout.policy.people.formatting import FormattedPart, add_tail, format_text
+from scout.policy.people.text_parts import FormattedPart, add_tail, format_text
 from scout.ports import Blobs
 from scout.ports.connector import ConnectorCapabilities, OutboundFile, OutboundText
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.model.people.chat import Markup
+from scout.policy.people.dialects import render_blocks
 from scout.policy.people.markdown import Block, BlockKind, Span, join_spans, parse_markdown
-from scout.policy.people.rendering import render_blocks
 
 _LEAST = 64  # characters: a smaller limit leaves no room for markup
 _JOINS = "\u200d\ufe0f"  # part of the sign before

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
+from scout.base.refusal import Refused
 from scout.base.time import Time
-from scout.broker.people.chat_posts import record_post
-from scout.broker.people.chat_rendering import (
+from scout.broker.people.chat_messages import (
     GONE,
     PostContent,
     build_edit,
@@ -20,7 +20,7 @@ from scout.broker.people.chat_rendering import (
     mark_repeat,
     read_content,
 )
-from scout.broker.people.quiet_hours import find_quiet_end
+from scout.broker.people.chat_posts import record_post
 from scout.broker.routing import posts
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -43,6 +43,7 @@ from scout.model.people.chat_post import (
     start_attempt,
 )
 from scout.model.people.user import ConnectorKey, KeyState
+from scout.policy.people.quiet_hours import find_quiet_end
 from scout.ports.connector import Connector, ConnectorError, FailureKind, OutboundText
 from scout.store.ledger import Ledger
 
@@ -79,6 +80,7 @@ class ChatSender:
         self._news = asyncio.Event()
         self._blocked: dict[str, Time] = {}  # chats that the platform asked to wait with, until when
         self._waits_until: Time | None = None  # the platform is out of reach
+        self._suspects = set[str]()  # chats whose posts failed, which are tried after the others
         self._failures = 0
         self._busy = asyncio.Lock()  # held while a post is sent
 
@@ -184,7 +186,12 @@ class ChatSender:
         key = await self._broker.read(lambda ledger: ledger.get(ConnectorKey, post.key_id))
         if key is None or key.quiet is None:
             return None
-        return await asyncio.to_thread(find_quiet_end, key, self._services.clock.now())
+        try:
+            zone = await asyncio.to_thread(self._services.zones.load, key.quiet.time_zone)
+        except Refused as unknown:  # the machine knows it no longer
+            _LOG.warning("quiet hours of %s: %s", key.id, unknown)
+            return None
+        return find_quiet_end(key.quiet, zone, self._services.clock.now())
 
     def _begin(self, tx: Transaction, post_id: str, quiet: Time | None) -> _Attempt | None:
         """Count the attempt before it is made; or find that it is not to be made now."""
@@ -247,11 +254,18 @@ class ChatSender:
             self._blocked[chat_id] = now.plus(error.retry_after)
             return
         self._failures += 1
-        self._waits_until = now.plus(back_off(self._failures, self._services.rules.back_off))
+        pause = back_off(self._failures, self._services.rules.back_off)
+        self._waits_until = now.plus(pause)
+        # It may be only this post that the platform cannot handle, so the other chats are tried first.
+        self._blocked[chat_id] = now.plus(2 * pause)
+        self._suspects.add(chat_id)
 
     def resume(self) -> None:
         """Try again at once: the platform answers."""
         self._waits_until = None
+        for chat_id in self._suspects:
+            self._blocked.pop(chat_id, None)
+        self._suspects.clear()
         self.wake()
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.broker.people.chat_posts import find_origin
-from scout.broker.people.chat_sending import ChatSender
+from scout.broker.people.chat_sender import ChatSender
 from scout.broker.people.reception import Reception, ReceptionBroker
 from scout.broker.routing import attention_items
 from scout.broker.transaction import admission
@@ -28,7 +28,6 @@ from scout.ports.connector import (
     ConnectorAccount,
     ConnectorError,
     ConnectorKits,
-    ConnectorSetup,
     FailureKind,
 )
 from scout.protocol.operations import build_command_line
@@ -48,11 +47,15 @@ class Health(NamedTuple):
     problem: str = ""
 
 
+class _NotBuiltError(Exception):
+    """The connector cannot run here: another attempt would not help."""
+
+
 class _Lane:
     """One connector that is set up."""
 
-    def __init__(self, setup: ConnectorSetup, health: Health) -> None:
-        self.setup = setup
+    def __init__(self, name: str, health: Health) -> None:
+        self.name = name
         self.health = health
         self.sender: ChatSender | None = None
         self.task: asyncio.Task[None] | None = None
@@ -78,19 +81,19 @@ class Connectors:
     async def begin(self) -> None:
         """Start every connector that is set up."""
         if self.kits is not None:
-            for setup in await asyncio.to_thread(self.kits.list_stored):
-                self.start(setup)
+            for name in await asyncio.to_thread(self.kits.list_stored):
+                self.start(name)
 
     async def close(self) -> None:
         """Stop all of them."""
         for name in list(self._lanes):
             await self.stop(name)
 
-    def start(self, setup: ConnectorSetup) -> None:
-        """Start one; it is watched from now on."""
-        lane = _Lane(setup, Health(ConnectorState.STARTING, self._services.clock.now()))
-        self._lanes[setup.connector] = lane
-        self._services.connector_states[setup.connector] = lane.health.state
+    def start(self, name: str) -> None:
+        """Start one that is set up; it is watched from now on."""
+        lane = _Lane(name, Health(ConnectorState.STARTING, self._services.clock.now()))
+        self._lanes[name] = lane
+        self._services.connector_states[name] = lane.health.state
         lane.task = asyncio.get_running_loop().create_task(self._watch(lane))
         self._broker.renew_listeners()
 
@@ -164,8 +167,8 @@ class Connectors:
             await self._keep_trying(lane, lambda: self._run(lane))
         except ConnectorError as error:
             await self._report_credentials(lane, error.reason)
-        except Refused as refused:
-            self._set(lane, ConnectorState.FAILED, problem=refused.diagnostic.message)
+        except _NotBuiltError as error:
+            self._set(lane, ConnectorState.FAILED, problem=str(error))
 
     async def _keep_trying(self, lane: _Lane, work: Callable[[], Awaitable[None]]) -> None:
         """Run `work` again after each failure, with a growing pause. Failed credentials end it."""
@@ -178,20 +181,21 @@ class Connectors:
                 if error.kind is FailureKind.CREDENTIALS:
                     raise
                 problem = error.reason
-            except Refused:
+            except _NotBuiltError:
                 raise
+            except Refused as refused:  # such as a full disk
+                problem = refused.diagnostic.message
             except Exception as error:  # noqa: BLE001 (it is logged, and tried again)
-                _LOG.exception("%s", lane.setup.connector)
+                _LOG.exception("%s", lane.name)
                 problem = f"an error of the connector: {type(error).__name__}"
             failures = 1 if lane.health.state is ConnectorState.RUNNING else failures + 1
             self._set(lane, ConnectorState.RETRYING, problem=problem)
-            _LOG.warning("%s: %s", lane.setup.connector, problem)
+            _LOG.warning("%s: %s", lane.name, problem)
             await asyncio.sleep(back_off(failures, self._services.rules.back_off))
 
     async def _run(self, lane: _Lane) -> None:
         """Build and check a connector; then receive and send, each with its own attempts."""
-        assert self.kits is not None
-        connector = await asyncio.to_thread(self.kits.build, lane.setup)
+        connector = await self._build(lane.name)
         sender = ChatSender(self._broker, connector)
         inlet = Reception(self._broker, connector, sender.settle)
 
@@ -204,12 +208,23 @@ class Connectors:
 
         try:
             lane.sender = sender
-            await _run_together(
-                self._keep_trying(lane, receive), sender.run(), self._show_typing(lane, connector)
-            )
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_trying(lane, receive))
+                group.create_task(sender.run())
+                group.create_task(self._show_typing(lane, connector))
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         finally:
             lane.sender = None
             await connector.close()
+
+    async def _build(self, name: str) -> Connector:
+        kits = self.kits
+        assert kits is not None
+        try:
+            return await asyncio.to_thread(lambda: kits.build(kits.read(name)))
+        except Refused as refused:
+            raise _NotBuiltError(refused.diagnostic.message) from None
 
     async def _show_typing(self, lane: _Lane, connector: Connector) -> None:
         """Show in each chat that an answer is being written, as long as one is."""
@@ -232,15 +247,15 @@ class Connectors:
         same = state is lane.health.state
         since = lane.health.since if same else self._services.clock.now()
         lane.health = Health(state, since, known, problem)
-        if self._lanes.get(lane.setup.connector) is lane:
-            self._services.connector_states[lane.setup.connector] = state
+        if self._lanes.get(lane.name) is lane:
+            self._services.connector_states[lane.name] = state
         lane.tried.set()
 
     # -- credentials -------------------------------------------------------------------------------
 
     async def _report_credentials(self, lane: _Lane, reason: str) -> None:
         """Stop a connector whose credentials failed, and ask the operator once for others."""
-        name = lane.setup.connector
+        name = lane.name
         again = Remedy(operation="connector.add", parameters={"connector": name})
 
         def open_item(tx: Transaction) -> None:
@@ -259,7 +274,7 @@ class Connectors:
 
     async def _close_item(self, lane: _Lane) -> None:
         """Close the item about failed credentials once they work."""
-        dedupe = _dedupe(lane.setup.connector)
+        dedupe = _dedupe(lane.name)
         if not self._broker.glance().many(Attention, "attention_about", dedupe=dedupe):
             return
 
@@ -272,16 +287,3 @@ class Connectors:
 
 def _dedupe(name: str) -> str:
     return f"connector:{name}"
-
-
-async def _run_together(*work: Awaitable[None]) -> None:
-    """Run these until the first of them fails; the others end with it."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
