@@ -13,6 +13,7 @@ import uvicorn
 
 from scout.daemon.clock import SystemIds
 from scout.store.database import Database
+from scout.store.unit_of_work import UnitOfWork
 
 # What one request stores, as (table, bytes of JSON); the sizes are those of the load's own rows.
 _ROWS = {
@@ -68,13 +69,13 @@ class Floor:
         await send({"type": "http.response.start", "status": 201, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    def store(self, connection: Any) -> str:
+    def store(self, unit: UnitOfWork) -> str:
         self.number += 1
         ident = ""
         for place, (table, size) in enumerate(self.rows):
             ident = f"msg_{next(self.ids.series())}"
             values = self._values(table, ident, self.number * 16 + place, b"x" * size)
-            connection.execute(_INSERT[table], values)
+            unit.connection.execute(_INSERT[table], values)
         return ident
 
     def _values(self, table: str, ident: str, number: int, data: bytes) -> tuple[object, ...]:

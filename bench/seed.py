@@ -16,7 +16,7 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
-from scout.store.ledger import append, read_last_seq
+from scout.store.unit_of_work import append, read_last_seq
 
 _BATCH = 20_000
 _TALKS = 5_000  # conversations that the history is spread over

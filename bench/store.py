@@ -19,8 +19,9 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
-from scout.store.ledger import Ledger, append, read_last_seq
+from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
+from scout.store.unit_of_work import UnitOfWork, append, read_last_seq
 
 SIZES = (100, 10_000, 100_000)
 BODY = "word " * 35
@@ -51,17 +52,17 @@ async def _rate(path: Path, tasks: int) -> float:
     return each * tasks / elapsed
 
 
-def _message(name: str) -> Callable[[sqlite3.Connection], None]:
-    def work(connection: sqlite3.Connection) -> None:
+def _message(name: str) -> Callable[[UnitOfWork], None]:
+    def work(unit: UnitOfWork) -> None:
         event = MessagePosted(
             id=derive_id("evt", name),
-            seq=read_last_seq(connection) + 1,
+            seq=(unit.last_seq or read_last_seq(unit.connection)) + 1,
             time=NOW,
             source=SENDER,
             target=Ref.to(derive_id("cnv", name[-1:])),
             payload=Posted(message_id=derive_id("msg", name), text=BODY, kind=MessageKind.CHAT),
         )
-        append(connection, event)
+        unit.events.append(event)
 
     return work
 

@@ -12,8 +12,8 @@ from scout.policy.wake import compare_decision, describe_decision
 from scout.store.database import connect
 from scout.store.integrity.review import review
 from scout.store.integrity.verify import verify
-from scout.store.ledger import append
 from scout.store.migrate import migrate
+from scout.store.unit_of_work import append
 from tests.broker.old_log import find_rows, logs, rows
 
 # Decisions that a later policy makes otherwise on purpose: the log, the event's number, and why.

@@ -41,6 +41,7 @@ from scout.protocol.asks import BlockFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.attention import AnswerAttention, Consult, GetAttention, ListAttention
 from scout.protocol.endpoints import Heartbeat
 from scout.protocol.inbox import ClaimInbox, GetDelivery
+from scout.protocol.people.users import AddUser
 from scout.protocol.questions import AnswerQuestion, CloseQuestion, CreateQuestion
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, RedactMessage, Reply, Send
@@ -561,6 +562,7 @@ async def test_what_ends_at_its_time_is_ended_by_the_sweeper(rig: Rig) -> None:
     leased = (await arc.call(ClaimInbox())).items[0].delivered.id
     asked = await arc.call(Consult(question="shall I?", default_action="yes", expires_in=100))
     token = await rig.operator(CreateToken(agent="@arc", expires_in=100))
+    await rig.operator(AddUser(user="zoe"))
     await rig.operator(AddGrant(action=Action.ASK, agent="@arc", user="zoe", expires_in=100))
     await advance_clock(rig, 101)
     assert (await rig.operator(GetDelivery(delivery_id=leased))).state == "pending"

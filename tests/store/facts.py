@@ -18,7 +18,7 @@ from scout.model.events.presence import AgentRegistered, EndpointRegistered, Ses
 from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.store.ledger import append, read_last_seq
+from scout.store.unit_of_work import UnitOfWork, append, read_last_seq
 
 NOW = Time(1_700_000_000_000_000)
 _numbers = itertools.count()
@@ -27,37 +27,37 @@ _RUN = secrets.token_hex(8)  # another process that fills the same file has othe
 SYSTEM = Ref.to(derive_id("agt", "system"))
 
 
-def fact(
-    connection: sqlite3.Connection, kind: type[Event], target: str, payload: Any, **fields: Any
-) -> Event:
-    """The next fact of the log, appended."""
-    event = build_event(connection, kind, target, payload, **fields)
-    append(connection, event)
-    return event
+Store = sqlite3.Connection | UnitOfWork
 
 
-def build_event(
-    connection: sqlite3.Connection, kind: type[Event], target: str, payload: Any, **fields: Any
-) -> Event:
-    """The next fact of the log, not appended."""
-    return kind(
+def fact(store: Store, kind: type[Event], target: str, payload: Any, **fields: Any) -> Event:
+    """The next fact of the log, appended: written at once, or with the others of a unit of work."""
+    unit = store if isinstance(store, UnitOfWork) else None
+    connection = store.connection if isinstance(store, UnitOfWork) else store
+    last = unit.last_seq if unit else None
+    event = kind(
         id=derive_id("evt", _RUN, str(next(_numbers))),
-        seq=read_last_seq(connection) + 1,
+        seq=(last or read_last_seq(connection)) + 1,
         time=fields.pop("time", NOW),
         source=fields.pop("source", SYSTEM),
         target=Ref.to(target),
         payload=payload,
         **fields,
     )
+    if unit is not None:
+        unit.events.append(event)
+    else:
+        append(connection, event)
+    return event
 
 
-def post_message(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:
+def post_message(text: str, message: str = "") -> Callable[[Store], int]:
     """A write that posts one message and gives back its number."""
     ident = derive_id("msg", message or f"{text}{_RUN}{next(_numbers)}")
 
-    def work(connection: sqlite3.Connection) -> int:
+    def work(store: Store) -> int:
         payload = Posted(message_id=ident, text=text, kind=MessageKind.CHAT)
-        return fact(connection, MessagePosted, derive_id("cnv", "one"), payload).seq
+        return fact(store, MessagePosted, derive_id("cnv", "one"), payload).seq
 
     return work
 
@@ -70,7 +70,7 @@ _KINDS: dict[type, type[Event]] = {
 }
 
 
-def append_records(connection: sqlite3.Connection, *records: Agent | Alias | Endpoint | Session) -> None:
+def append_records(store: Store, *records: Agent | Alias | Endpoint | Session) -> None:
     """Append the fact that each of these records exists."""
     for record in records:
-        fact(connection, _KINDS[type(record)], record.id, Changed(record=record, move="register"))
+        fact(store, _KINDS[type(record)], record.id, Changed(record=record, move="register"))

@@ -11,18 +11,15 @@ from msgspec.structs import replace
 from scout import store as room
 from scout.base.ids import derive_id
 from scout.base.time import Time
-from scout.model.agent import Agent
-from scout.model.attention import Attention
-from scout.model.conversation import Conversation, ConversationKind, Member, Message, MessageKind
+from scout.model.conversation import Message, MessageKind
 from scout.model.events.envelope import Changed
 from scout.model.events.event_types import ALL
-from scout.model.events.presence import AgentOnline, AgentRegistered, Reached
-from scout.model.events.talk import ConversationCreated, MessagePosted, Opened, Posted
-from scout.model.session import Session
-from scout.store.ledger import Ledger, list_changed_kinds, list_records, read_events
+from scout.model.events.presence import AgentRegistered
+from scout.model.events.talk import MessagePosted, Posted
 from scout.store.table import TABLES, get_table
+from scout.store.unit_of_work import read_events
 from tests.policy.fleets import agent
-from tests.store.facts import NOW, append_records, build_event, fact
+from tests.store.facts import NOW, append_records, fact
 
 
 @pytest.mark.rows("R0-11")
@@ -69,52 +66,10 @@ def test_every_table_has_events_that_change_it() -> None:
     assert {table.record for table in TABLES.values()} <= carried
 
 
-def test_events_are_written_before_a_query_that_they_concern_and_not_before(
-    store: sqlite3.Connection,
-) -> None:
-    ledger, arc = Ledger(store), agent("arc", id=derive_id("agt", "1"))
-    ledger.unwritten.append(build_event(store, AgentRegistered, arc.id, Changed(record=arc)))
-    assert ledger.many(Attention, "attention_about", dedupe="x") == []
-    assert ledger.get(Session, derive_id("ses", "1")) is None
-    assert ledger.unwritten
-    assert ledger.one(Agent, "agent_at_path", path=str(arc.path)) == arc
-    assert not ledger.unwritten
-    payload = Posted(message_id=derive_id("msg", "1"), text="x", kind=MessageKind.CHAT)
-    ledger.unwritten.append(build_event(store, MessagePosted, derive_id("cnv", "c"), payload))
-    assert ledger.get(Agent, arc.id) == arc
-    assert ledger.unwritten
-    assert ledger.get(Message, derive_id("msg", "1")) is not None
-    ledger.unwritten.append(build_event(store, AgentRegistered, arc.id, Changed(record=arc)))
-    assert [event.target.id for event in ledger.facts("events_after", after=0, limit=9)][-1] == arc.id
-
-
-def test_the_kinds_that_an_event_changes_are_those_of_its_rows(store: sqlite3.Connection) -> None:
-    posted = Posted(message_id=derive_id("msg", "1"), text="x", kind=MessageKind.CHAT)
-    place = Conversation(
-        id=derive_id("cnv", "c"),
-        kind=ConversationKind.CHANNEL,
-        created_by="a",
-        created_at=NOW,
-        updated_at=NOW,
-    )
-    member = Member(id="m", conversation_id=place.id, agent_id="a", created_at=NOW, updated_at=NOW)
-    events = [
-        build_event(store, AgentRegistered, derive_id("agt", "1"), Changed(record=agent("arc"))),
-        build_event(store, MessagePosted, place.id, posted),
-        build_event(store, ConversationCreated, place.id, Opened(record=place, members=(member,))),
-        build_event(store, AgentOnline, derive_id("agt", "1"), Reached(agent_id="a", endpoint_id="e")),
-    ]
-    for event in events:
-        assert set(list_changed_kinds(event)) == {type(record) for record in list_records(event)}
-    payloads = {typing.get_type_hints(kind)["payload"] for kind in ALL}
-    carrying = {typing.get_origin(one) or one for one in payloads}
-    assert {one for one in carrying if issubclass(one, Changed)} == {Changed, Opened}
-
-
 @pytest.mark.rows("R0-88")
 def test_replay_calls_no_decision() -> None:
     folder = Path(next(iter(room.__path__)))
-    for name in ("ledger", "derived", "table", "integrity/verify"):
+    for name in ("ledger", "unit_of_work", "derived", "table", "integrity/verify"):
         tree = ast.parse((folder / f"{name}.py").read_text())
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         deciding = {module for module in imported if module.startswith("scout.policy")}

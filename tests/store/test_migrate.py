@@ -10,9 +10,9 @@ from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import restore
 from scout.store.integrity.verify import verify
-from scout.store.ledger import read_last_seq
 from scout.store.migrate import CURRENT, load_scripts, migrate, read_version
 from scout.store.search import index_events, search
+from scout.store.unit_of_work import read_last_seq
 from tests.store.facts import post_message
 from tests.store.old_store import load, stores
 
@@ -42,7 +42,7 @@ def open_store(path: Path) -> tuple[int, ...]:
     async def main() -> tuple[int, ...]:
         database = Database(path)
         await database.write(post_message("after"))
-        await database.write(lambda store: index_events(store, 100))
+        await database.write(lambda unit: index_events(unit.connection, 100))
         assert len(await database.read(lambda store: search(store, "parser", None, None, 9))) == 2
         await database.close()
         return database.migrated

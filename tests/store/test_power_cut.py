@@ -12,9 +12,9 @@ import pytest
 from scout.base.ids import derive_id
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
-from scout.store.ledger import read_events
 from scout.store.migrate import CURRENT, migrate, read_version
 from scout.store.search import index_events
+from scout.store.unit_of_work import read_events
 from scout.store.writer import Writer
 from tests import seeds
 from tests.policy.fleets import agent
@@ -40,7 +40,7 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
     """Groups of writers through the real Writer; now and then the log is folded or the index fed."""
     writer = Writer(connection, "recorded")
 
-    await writer.run(lambda connection: append_records(connection, agent("arc", id=derive_id("agt", "arc"))))
+    await writer.run(lambda unit: append_records(unit, agent("arc", id=derive_id("agt", "arc"))))
     recorder.answered(1)
 
     async def one(text: str) -> None:
@@ -53,7 +53,7 @@ async def busy(recorder: Recorder, connection: Any, chance: random.Random, round
         ]
         await asyncio.gather(*(one(text) for text in texts))
         if chance.random() < 0.2:
-            await writer.run(lambda connection: index_events(connection, 50))
+            await writer.run(lambda unit: index_events(unit.connection, 50))
         if number % 3 == 2:
             mode = "TRUNCATE" if number % 2 else "PASSIVE"
             connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()

@@ -8,7 +8,7 @@ import pytest
 
 from scout.store.database import connect
 from scout.store.migrate import migrate
-from scout.store.table import QUERIES, TABLES, Table, get_table, list_read_kinds
+from scout.store.table import QUERIES, TABLES, Table
 
 # Indexes that hold only what is in use now: as small as the work under way.
 SMALL = (
@@ -48,31 +48,6 @@ def test_a_named_query_neither_scans_nor_sorts(store: sqlite3.Connection, name: 
 def test_the_beginning_of_an_id_is_looked_up_in_its_index(store: sqlite3.Connection, table: Table) -> None:
     steps = [row[3] for row in store.execute(f"EXPLAIN QUERY PLAN {table.starting}", ("a_", "a_{", 2))]
     assert not [step for step in steps if scans(step) or "TEMP B-TREE" in step], steps
-
-
-@pytest.mark.parametrize("name", QUERIES)
-def test_the_kinds_that_a_query_reads_are_those_that_sqlite_reads(
-    store: sqlite3.Connection, name: str
-) -> None:
-    read: set[str] = set()
-
-    def note(action: int, table: str | None, *_: object) -> int:
-        if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
-            read.add(table)
-        return sqlite3.SQLITE_OK
-
-    values = dict.fromkeys(_NAME.findall(QUERIES[name]), 1)
-    store.set_authorizer(note)
-    try:
-        store.execute(f"EXPLAIN {QUERIES[name]}", values)
-    finally:
-        store.set_authorizer(None)
-    kinds = list_read_kinds(name)
-    assert kinds is None or {get_table(kind).name for kind in kinds} == read
-
-
-def test_most_queries_read_nothing_beside_records() -> None:
-    assert sum(list_read_kinds(name) is not None for name in QUERIES) > 100
 
 
 def test_every_query_has_a_purpose_and_a_name() -> None:

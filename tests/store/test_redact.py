@@ -13,11 +13,11 @@ from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
 from scout.store.database import connect, run_checkpoint
 from scout.store.integrity.verify import verify
-from scout.store.ledger import read_events
 from scout.store.migrate import migrate
 from scout.store.redact import redact
 from scout.store.search import index_events, search
 from scout.store.table import get_table
+from scout.store.unit_of_work import read_events
 from tests.store.facts import NOW, fact, post_message
 
 HALL = derive_id("cnv", "hall")

@@ -11,7 +11,7 @@ import pytest
 from scout.base.refusal import BadRequest, Refused
 from scout.model.problems.request import StoreFull
 from scout.store.database import Database, connect
-from scout.store.ledger import read_last_seq
+from scout.store.unit_of_work import UnitOfWork, read_last_seq
 from tests.store.facts import post_message
 
 
@@ -63,19 +63,25 @@ def test_requests_that_wait_together_share_a_commit(path: Path) -> None:
     assert len(texts(path)) == 50
 
 
-def refuse(connection: sqlite3.Connection) -> None:
+def refuse(unit: UnitOfWork) -> None:
     raise Refused(BadRequest(problem="no"))
 
 
-def write_and_refuse(connection: sqlite3.Connection) -> None:
-    post_message("half")(connection)
+def append_and_refuse(unit: UnitOfWork) -> None:
+    post_message("half")(unit)
     raise Refused(BadRequest(problem="no"))
 
 
-@pytest.mark.parametrize("bad", [refuse, write_and_refuse])
-def test_a_request_that_fails_spoils_no_other(path: Path, bad: Callable[[sqlite3.Connection], None]) -> None:
+def write_and_refuse(unit: UnitOfWork) -> None:
+    post_message("half")(unit)
+    unit.flush()
+    raise Refused(BadRequest(problem="no"))
+
+
+@pytest.mark.parametrize("bad", [refuse, append_and_refuse, write_and_refuse])
+def test_a_request_that_fails_spoils_no_other(path: Path, bad: Callable[[UnitOfWork], None]) -> None:
     async def story(database: Database) -> None:
-        works: list[Callable[[sqlite3.Connection], Any]] = [
+        works: list[Callable[[UnitOfWork], Any]] = [
             post_message("a"),
             bad,
             post_message("b"),
@@ -91,8 +97,8 @@ def test_a_request_that_fails_spoils_no_other(path: Path, bad: Callable[[sqlite3
 
 
 def test_a_fault_of_ours_is_raised_to_its_caller_alone(path: Path) -> None:
-    def fault(connection: sqlite3.Connection) -> None:
-        connection.execute("SELECT nothing FROM nowhere")
+    def fault(unit: UnitOfWork) -> None:
+        unit.connection.execute("SELECT nothing FROM nowhere")
 
     async def story(database: Database) -> None:
         answers = await asyncio.gather(
@@ -121,15 +127,13 @@ def test_a_caller_that_went_away_does_not_stop_the_others(path: Path) -> None:
 def test_a_full_disk_is_refused_and_reading_goes_on(path: Path) -> None:
     async def story(database: Database) -> None:
         await database.write(post_message("kept"))
-        await database.write(lambda connection: connection.execute("PRAGMA max_page_count = 1").fetchone())
+        await database.write(lambda unit: unit.connection.execute("PRAGMA max_page_count = 1").fetchone())
         with pytest.raises(Refused) as caught:
             await database.write(post_message("x" * 2_000_000))
         assert isinstance(caught.value.diagnostic, StoreFull)
         assert caught.value.diagnostic.path == str(path)
         assert await database.read(read_last_seq) == 1
-        await database.write(
-            lambda connection: connection.execute("PRAGMA max_page_count = 99999").fetchone()
-        )
+        await database.write(lambda unit: unit.connection.execute("PRAGMA max_page_count = 99999").fetchone())
         assert await database.write(post_message("again")) == 2
 
     play(path, story)
@@ -141,8 +145,9 @@ def test_readers_see_what_is_committed_while_a_write_is_under_way(path: Path) ->
         await database.write(post_message("one"))
         seen: list[int] = []
 
-        def slow(connection: sqlite3.Connection) -> None:
-            post_message("two")(connection)
+        def slow(unit: UnitOfWork) -> None:
+            post_message("two")(unit)
+            unit.flush()
             other = connect(path, readonly=True)
             seen.append(read_last_seq(other))
             other.close()

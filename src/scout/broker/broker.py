@@ -81,6 +81,7 @@ from scout.protocol.scout import Credential
 from scout.protocol.sessions import CheckLine, Verdict
 from scout.store.database import Database
 from scout.store.ledger import Ledger
+from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 _NAMING_EVENTS = (AgentEvent, ReachEvent, GrantEvent, AliasEvent)
@@ -284,8 +285,8 @@ class Broker:
         """Run `work` in a transaction and publish its events once they are on disk."""
         last: list[Transaction] = []  # after a rollback `run` is called again: the last one counts
 
-        def run(connection: Any) -> T:
-            ledger = Ledger(connection, self.signs_of_life)
+        def run(unit: UnitOfWork) -> T:
+            ledger = Ledger(unit.connection, self.signs_of_life, unit)
             tx = Transaction(
                 self.services, ledger, who.actor, who.caller, here=who.here, place=place, cache=self.cache
             )
@@ -306,15 +307,13 @@ class Broker:
         return result
 
     def _run(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
-        """Run `work`, then write its events. If that fails, the cache forgets what it learned from them."""
+        """Run `work` and what follows from it. If that fails, the cache forgets what it learned from it."""
         try:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
                 wake_agent(tx, tx.actor.agent_id, "it was active")
             if tx.events:
                 _apply_effects(tx)
-            if tx.ledger.unwritten:
-                tx.ledger.flush()
         except BaseException:
             if tx.events:
                 self.cache.forget()

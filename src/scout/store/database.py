@@ -38,7 +38,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 
 
 class Database:
-    """The open store. `write` and `read` run a function of a connection and return its result.
+    """The open store. `write` runs a function of a unit of work, `read` one of a connection.
 
     `undone` is called after a rollback, so that nothing learned from those transactions is kept.
     """

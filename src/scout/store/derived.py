@@ -1,8 +1,8 @@
 """Rows derived from the log in addition to the records, for the resolver, the sweeper and lists."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import astuple
 
@@ -27,6 +27,10 @@ from scout.policy.nearest import build_keys
 from scout.store.table import QUERIES
 
 _DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
+_REMEMBERED = 20_000  # records whose derived rows are known
+T = TypeVar("T")
+_Reach = tuple[str | None, str | None, bool]
+_Statement = tuple[str, tuple[Any, ...]]
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
 
 DERIVED_TABLES = {
@@ -57,18 +61,109 @@ DERIVED_TABLES = {
 }
 
 
-def derive(connection: sqlite3.Connection, record: Record) -> None:
-    """Update the rows derived from a record."""
-    write = _BY_RECORD.get(type(record))
-    if write is not None:
-        write(connection, record)
+class DerivedMemory:
+    """What is known about derived rows, so that rows which stay as they are cost no statement.
+
+    Owned by whoever writes the tables, and cleared when a transaction is rolled back. Without it, replay
+    writes the same rows.
+    """
+
+    def __init__(self) -> None:
+        self._endpoints: dict[str, _Reach] = {}
+        self._settled: dict[str, None] = {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._endpoints.clear()
+        self._settled.clear()
+
+    def is_reached_as_before(self, endpoint: Endpoint) -> bool:
+        """Whether an endpoint leaves its rows as they are; remember how it is reached now."""
+        reach = (endpoint.harness, endpoint.model, endpoint.state in ACTIVE)
+        before = self._endpoints.get(endpoint.id)
+        _remember(self._endpoints, endpoint.id, reach)
+        return reach == before
+
+    def settle(self, ident: str) -> bool:
+        """Remember that a record owes no move; return whether that was known."""
+        known = ident in self._settled
+        _remember(self._settled, ident, None)
+        return known
+
+    def owe(self, ident: str) -> None:
+        """Remember that a record owes a move."""
+        self._settled.pop(ident, None)
 
 
-def derive_from_event(connection: sqlite3.Connection, event: Event) -> None:
-    """Write the rows derived from an event that changes no record."""
-    write = _BY_EVENT.get(type(event))
-    if write is not None:
-        write(connection, event)
+def _remember(known: dict[str, T], ident: str, value: T) -> None:
+    """Add an entry; the oldest ones make room."""
+    known[ident] = value
+    if len(known) > _REMEMBERED:
+        del known[next(iter(known))]
+
+
+class DerivedRows:
+    """Writes the rows that follow from events and records, which are stored already.
+
+    Most rows are written as each change is seen. Some depend only on the last version of a record, or on what
+    is stored at the end. These are kept, and `finish` writes each of them once.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, memory: DerivedMemory) -> None:
+        self.connection = connection
+        self._memory = memory
+        self._endpoints: dict[str, Endpoint] = {}
+        self._readers: dict[tuple[str, str], None] = {}
+        self._moves: dict[str, list[_Statement]] = {}
+        self._new: set[str] = set()
+
+    def catch_up(self, agent_id: str, conversation_id: str) -> None:
+        """Advance how far an agent has read, at the end: a later message is unread, or catches up itself."""
+        self._readers[agent_id, conversation_id] = None
+
+    def change_endpoint(self, endpoint: Endpoint) -> None:
+        self._endpoints[endpoint.id] = endpoint
+
+    def owe(self, ident: str, statement: _Statement) -> None:
+        """Change the owed move of a record."""
+        self._memory.owe(ident)
+        moves = self._moves.setdefault(ident, [])
+        if moves[-1:] != [statement]:
+            moves.append(statement)
+
+    def owe_nothing(self, ident: str, revision: int = 0) -> None:
+        """End the owed move of a record. One that is as new as these changes had no earlier move."""
+        if revision == 1:
+            self._new.add(ident)
+        if self._memory.settle(ident) and ident not in self._moves:
+            return
+        self._moves[ident] = [] if ident in self._new else [(_OVER, (ident,))]
+
+    def finish(self) -> None:
+        """Write what was kept."""
+        for endpoint in self._endpoints.values():
+            if not self._memory.is_reached_as_before(endpoint):
+                _write_endpoint(self.connection, endpoint)
+        for moves in self._moves.values():
+            for statement, values in moves:
+                self.connection.execute(statement, values)
+        self.connection.executemany(_CATCH_UP, self._readers)
+
+
+def derive(
+    connection: sqlite3.Connection,
+    changes: Iterable[tuple[Event, Sequence[Record]]],
+    memory: DerivedMemory,
+) -> None:
+    """Write the rows derived from events and the records that they changed, in order."""
+    rows = DerivedRows(connection, memory)
+    for event, records in changes:
+        for record in records:
+            if type(record) in _BY_RECORD:
+                _BY_RECORD[type(record)](rows, record)
+        if type(event) in _BY_EVENT:
+            _BY_EVENT[type(event)](rows, event)
+    rows.finish()
 
 
 # -- names and endpoints ---------------------------------------------------------------------------
@@ -97,26 +192,26 @@ def _write_reachable(connection: sqlite3.Connection, endpoint: Endpoint) -> None
         )
 
 
-def _write_session(connection: sqlite3.Connection, session: Session) -> None:
-    rows = [(session.harness, native, session.id) for native in session.native_ids.values()]
-    connection.executemany("INSERT OR IGNORE INTO native_sessions VALUES (?, ?, ?)", rows)
+def _write_session(rows: DerivedRows, session: Session) -> None:
+    known = [(session.harness, native, session.id) for native in session.native_ids.values()]
+    rows.connection.executemany("INSERT OR IGNORE INTO native_sessions VALUES (?, ?, ?)", known)
 
 
-def _write_name(connection: sqlite3.Connection, name: str) -> None:
+def _write_name(rows: DerivedRows, name: str) -> None:
     """Store a name once; whether an agent still has it is checked at lookup."""
-    added = connection.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount
+    added = rows.connection.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount
     if added:
-        rows = [(key, name) for key in build_keys(name)]
-        connection.executemany("INSERT INTO name_keys VALUES (?, ?)", rows)
+        keys = [(key, name) for key in build_keys(name)]
+        rows.connection.executemany("INSERT INTO name_keys VALUES (?, ?)", keys)
 
 
-def _write_agent(connection: sqlite3.Connection, agent: Agent) -> None:
+def _write_agent(rows: DerivedRows, agent: Agent) -> None:
     if agent.definition_id is not None:
-        _write_name(connection, agent.definition_id)
+        _write_name(rows, agent.definition_id)
 
 
-def _write_alias(connection: sqlite3.Connection, alias: Alias) -> None:
-    _write_name(connection, alias.name)
+def _write_alias(rows: DerivedRows, alias: Alias) -> None:
+    _write_name(rows, alias.name)
 
 
 # -- owed moves ------------------------------------------------------------------------------------
@@ -135,30 +230,30 @@ SET nudges = excluded.nudges, nudged_at = excluded.nudged_at, next_at = excluded
 _OVER = "DELETE FROM sweeps WHERE id = ?"
 
 
-def _write_sweep(connection: sqlite3.Connection, record: Question | WorkItem | Flight) -> None:
+def _write_sweep(rows: DerivedRows, record: Question | WorkItem | Flight) -> None:
     """Store since when the next move of a changed record is owed, or that none is."""
     late = record.owed_move
-    if late is not None:
-        connection.execute(_OWED, (record.id, late.period, int(late.since)))
-    elif record.revision > 1:  # a new record had no earlier move
-        connection.execute(_OVER, (record.id,))
+    if late is None:
+        rows.owe_nothing(record.id, record.revision)
+    else:
+        rows.owe(record.id, (_OWED, (record.id, late.period, int(late.since))))
 
 
-def _write_nudge(connection: sqlite3.Connection, event: SweepNudged) -> None:
+def _write_nudge(rows: DerivedRows, event: SweepNudged) -> None:
     nudge, moment = event.payload, int(event.time)
     next_at = None if nudge.next_at is None else int(nudge.next_at)
-    connection.execute(_NUDGED, (nudge.about.id, moment, nudge.count, moment, next_at))
+    rows.owe(nudge.about.id, (_NUDGED, (nudge.about.id, moment, nudge.count, moment, next_at)))
 
 
-def _end_sweep(connection: sqlite3.Connection, event: SweepSettled) -> None:
-    connection.execute(_OVER, (event.payload.about.id,))
+def _end_sweep(rows: DerivedRows, event: SweepSettled) -> None:
+    rows.owe_nothing(event.payload.about.id)
 
 
-def _write_work_item(connection: sqlite3.Connection, item: WorkItem) -> None:
+def _write_work_item(rows: DerivedRows, item: WorkItem) -> None:
     """Store its next move and its relations; relations are never removed, so each is stored once."""
-    _write_sweep(connection, item)
-    rows = [(one.work_item_id, item.id, str(one.kind)) for one in item.relations]
-    connection.executemany("INSERT OR IGNORE INTO work_relations VALUES (?, ?, ?)", rows)
+    _write_sweep(rows, item)
+    related = [(one.work_item_id, item.id, str(one.kind)) for one in item.relations]
+    rows.connection.executemany("INSERT OR IGNORE INTO work_relations VALUES (?, ?, ?)", related)
 
 
 # -- how far each member has read ------------------------------------------------------------------
@@ -187,56 +282,56 @@ WHERE agent_id = ? AND conversation_id = ?
 """
 
 
-def _write_member(connection: sqlite3.Connection, member: Member) -> None:
+def _write_member(rows: DerivedRows, member: Member) -> None:
     """Store that an agent joined, left, or has read further."""
     if member.left_at is not None:
-        connection.execute(_LEAVE, (member.agent_id, member.conversation_id))
+        rows.connection.execute(_LEAVE, (member.agent_id, member.conversation_id))
         return
-    connection.execute(_JOIN, (member.agent_id, member.read_seq, member.conversation_id))
-    connection.execute(_CATCH_UP, (member.agent_id, member.conversation_id))
+    rows.connection.execute(_JOIN, (member.agent_id, member.read_seq, member.conversation_id))
+    rows.catch_up(member.agent_id, member.conversation_id)
 
 
-def _write_delivery(connection: sqlite3.Connection, delivery: Delivery) -> None:
+def _write_delivery(rows: DerivedRows, delivery: Delivery) -> None:
     """Mark a delivered message as read in its conversation: it is in the agent's inbox."""
     if delivery.revision == 1 and delivery.conversation_id is not None:
-        connection.execute(_CATCH_UP, (delivery.target, delivery.conversation_id))
+        rows.catch_up(delivery.target, delivery.conversation_id)
 
 
-def _write_message(connection: sqlite3.Connection, message: Message) -> None:
+def _write_message(rows: DerivedRows, message: Message) -> None:
     """Mark a message as read by its sender; it keeps its files until it is redacted."""
-    connection.execute(_CATCH_UP, (message.sender, message.conversation_id))
+    rows.catch_up(message.sender, message.conversation_id)
     if message.redacted_at is not None:
-        connection.execute("DELETE FROM file_messages WHERE message_id = ?", (message.id,))
+        rows.connection.execute("DELETE FROM file_messages WHERE message_id = ?", (message.id,))
     if message.attachments:
-        rows = [(one.sha256, message.id) for one in message.attachments]
-        connection.executemany("INSERT OR IGNORE INTO file_messages VALUES (?, ?)", rows)
+        files = [(one.sha256, message.id) for one in message.attachments]
+        rows.connection.executemany("INSERT OR IGNORE INTO file_messages VALUES (?, ?)", files)
 
 
-def _write_upload(connection: sqlite3.Connection, event: AttachmentStored) -> None:
+def _write_upload(rows: DerivedRows, event: AttachmentStored) -> None:
     row = (event.payload.sha256, event.source.id)
-    connection.execute("INSERT OR IGNORE INTO file_uploads VALUES (?, ?)", row)
+    rows.connection.execute("INSERT OR IGNORE INTO file_uploads VALUES (?, ?)", row)
 
 
 # -- chats ------------------------------------------------------------------------------------------
 
 
-def _write_post(connection: sqlite3.Connection, post: ChatPost) -> None:
+def _write_post(rows: DerivedRows, post: ChatPost) -> None:
     """Store which messages on the platform are parts of a post."""
-    rows = [(post.connector, post.chat_id, part, post.id) for part in post.parts]
-    connection.executemany("INSERT OR IGNORE INTO chat_parts VALUES (?, ?, ?, ?)", rows)
+    parts = [(post.connector, post.chat_id, part, post.id) for part in post.parts]
+    rows.connection.executemany("INSERT OR IGNORE INTO chat_parts VALUES (?, ?, ?, ?)", parts)
 
 
-def _write_received(connection: sqlite3.Connection, event: ChatReceived) -> None:
+def _write_received(rows: DerivedRows, event: ChatReceived) -> None:
     """Store that something from a platform was taken. A second event of the same id is an error."""
     one, place = event.payload, event.payload.place
     where = (place.chat_id, place.thread_id or "", one.external_id, one.message_id)
     row = (one.connector, one.inbound_id, event.seq, *where, int(one.asks))
-    connection.execute("INSERT INTO chat_received VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    rows.connection.execute("INSERT INTO chat_received VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def _write_stranger(connection: sqlite3.Connection, event: ChatStranger) -> None:
+def _write_stranger(rows: DerivedRows, event: ChatStranger) -> None:
     row = (event.payload.connector, event.payload.hashed, event.payload.day)
-    connection.execute("INSERT OR IGNORE INTO chat_strangers VALUES (?, ?, ?)", row)
+    rows.connection.execute("INSERT OR IGNORE INTO chat_strangers VALUES (?, ?, ?)", row)
 
 
 # -- usage by day ----------------------------------------------------------------------------------
@@ -249,11 +344,11 @@ _ADD_TO_DAY = (
 )
 
 
-def _write_usage(connection: sqlite3.Connection, usage: Usage) -> None:
+def _write_usage(rows: DerivedRows, usage: Usage) -> None:
     """Add a usage report to its day; reports never change."""
     day = get_day(usage)
     keys = (day.day, day.agent_id, str(day.category), day.harness, day.model)
-    connection.execute(_ADD_TO_DAY, (*keys, *astuple(day.totals), *astuple(day.counters)))
+    rows.connection.execute(_ADD_TO_DAY, (*keys, *astuple(day.totals), *astuple(day.counters)))
 
 
 def read_days(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
@@ -273,12 +368,12 @@ def read_days(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
         )
 
 
-_BY_RECORD: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
+_BY_RECORD: dict[type[Record], Callable[[DerivedRows, Any], None]] = {
     Agent: _write_agent,
     Alias: _write_alias,
     ChatPost: _write_post,
     Delivery: _write_delivery,
-    Endpoint: _write_endpoint,
+    Endpoint: DerivedRows.change_endpoint,
     Flight: _write_sweep,
     Member: _write_member,
     Message: _write_message,
@@ -287,10 +382,35 @@ _BY_RECORD: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
     Usage: _write_usage,
     WorkItem: _write_work_item,
 }
-_BY_EVENT: dict[type[Event], Callable[[sqlite3.Connection, Any], None]] = {
+_BY_EVENT: dict[type[Event], Callable[[DerivedRows, Any], None]] = {
     AttachmentStored: _write_upload,
     ChatReceived: _write_received,
     ChatStranger: _write_stranger,
     SweepNudged: _write_nudge,
     SweepSettled: _end_sweep,
 }
+
+_TABLES_OF: dict[type[Record], tuple[str, ...]] = {
+    Agent: ("names", "name_keys"),
+    Alias: ("names", "name_keys"),
+    AttachmentStored: ("file_uploads",),
+    ChatPost: ("chat_parts",),
+    ChatReceived: ("chat_received",),
+    ChatStranger: ("chat_strangers",),
+    Delivery: ("followed",),
+    Endpoint: ("endpoint_words", "reachable"),
+    Flight: ("sweeps",),
+    Member: ("followed",),
+    Message: ("followed", "file_messages"),
+    Question: ("sweeps",),
+    Session: ("native_sessions",),
+    SweepNudged: ("sweeps",),
+    SweepSettled: ("sweeps",),
+    Usage: ("usage_days",),
+    WorkItem: ("sweeps", "work_relations"),
+}
+
+
+def list_derived_tables(kind: type[Record]) -> frozenset[str]:
+    """Return the tables whose rows are derived from records or events of this kind."""
+    return frozenset(_TABLES_OF.get(kind, ()))

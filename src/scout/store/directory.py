@@ -214,9 +214,14 @@ class StoredDirectory:
         return get_table(kind).read(found[0]) if found else None
 
     def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        return iter(self._ledger.connection.execute(query, values))
+        return self._ledger.select(_TABLES, query, values)
 
 
+# Every table that a lookup reads.
+_TABLES = frozenset(
+    {"agents", "aliases", "endpoints", "endpoint_words", "name_keys", "names", "native_sessions", "nodes"}
+    | {"reachable"}
+)
 # Online agents are searched among those that can be online: CROSS JOIN keeps SQLite to this order.
 _SOURCE = {False: "agents a", True: "reachable r CROSS JOIN agents a ON a.id = r.agent_id"}
 _ONLINE = (

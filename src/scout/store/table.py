@@ -40,13 +40,20 @@ from scout.model.work_item import WorkItem
 class Table:
     """A table of records; `columns` are the fields that are also columns, dotted if nested.
 
-    `key`: the unique column, if it is not the id.
+    `key`: the unique column, if it is not the id. `has_unique_columns`: whether others are unique too.
     """
 
     def __init__(
-        self, name: str, record: type[Record], fields: tuple[str, ...], key: tuple[str, ...] = ("id",)
+        self,
+        name: str,
+        record: type[Record],
+        fields: tuple[str, ...],
+        key: tuple[str, ...] = ("id",),
+        *,
+        has_unique_columns: bool = False,
     ) -> None:
         self.name = name
+        self.has_unique_columns = has_unique_columns
         self.record = record
         self.columns = tuple(field.rpartition(".")[2] for field in fields)
         names = ("id", *self.columns, "data")
@@ -73,10 +80,9 @@ class Table:
         found = connection.execute(self._select, (ident,)).fetchone()
         return self.read(found[0]) if found else None
 
-    def beginning(self, connection: sqlite3.Connection, start: str, limit: int) -> list[str]:
-        """Return the first ids that begin with this text; an id has nothing beyond 'z'."""
-        found = connection.execute(self.starting, (start, f"{start}{{", limit))
-        return [ident for (ident,) in found]
+    def bounds(self, start: str, limit: int) -> tuple[str, str, int]:
+        """Return the values of `starting` for ids that begin with a text; an id has nothing beyond 'z'."""
+        return start, f"{start}{{", limit
 
     def read(self, data: bytes) -> Any:
         """Return the record of a row; kinds that every request reads are decoded once."""
@@ -118,6 +124,7 @@ _TABLES = (
             "config.wake_policy",
             "last_active_at",
         ),
+        has_unique_columns=True,
     ),
     Table("endpoints", Endpoint, ("agent_id", "session_id", "state", "last_seen", "held", "wake_policy")),
     Table("sessions", Session, ("agent_id", "state")),
@@ -158,12 +165,14 @@ _TABLES = (
         "attention",
         Attention,
         ("user", "agent_id", "state", "dedupe", "expires_at", "urgency", "rank", "allowance_id"),
+        has_unique_columns=True,
     ),
     Table("allowances", Allowance, ("user", "kind", "subject", "session_id", "state")),
     Table(
         "bindings",
         Binding,
         ("surface", "name", "external_id", "topic_id", "conversation_id", "agent_id", "user", "state"),
+        has_unique_columns=True,
     ),
     Table(
         "chat_posts",
@@ -175,13 +184,21 @@ _TABLES = (
         "aliases",
         Alias,
         ("owner", "name", "target.agent_id", "target.session_id", "until_session_ends", "state"),
+        has_unique_columns=True,
     ),
     Table("usage", Usage, ("agent_id", "category", "created_at")),
-    Table("users", User, ("name", "operator", "owner", "state")),
-    Table("connector_keys", ConnectorKey, ("connector", "external_id", "user", "state")),
-    Table("link_codes", LinkCode, ("hashed", "user", "connector", "state")),
-    Table("nodes", Node, ("name", "local", "state")),
-    Table("tokens", Token, ("hashed", "kind", "agent_id", "session_id", "state", "expires_at")),
+    Table("users", User, ("name", "operator", "owner", "state"), has_unique_columns=True),
+    Table(
+        "connector_keys", ConnectorKey, ("connector", "external_id", "user", "state"), has_unique_columns=True
+    ),
+    Table("link_codes", LinkCode, ("hashed", "user", "connector", "state"), has_unique_columns=True),
+    Table("nodes", Node, ("name", "local", "state"), has_unique_columns=True),
+    Table(
+        "tokens",
+        Token,
+        ("hashed", "kind", "agent_id", "session_id", "state", "expires_at"),
+        has_unique_columns=True,
+    ),
     Table("grants", Grant, ("agent_id", "user", "state", "expires_at")),
     Table("schedules", Schedule, ("state", "owner", "agent_id", "next_at", "updated_at")),
     Table(
@@ -193,6 +210,11 @@ _TABLES = (
 
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 _BY_RECORD = {table.record: table for table in _TABLES}
+
+
+def has_table(record: type[Record]) -> bool:
+    """Whether records of this type are stored."""
+    return record in _BY_RECORD
 
 
 def get_table(record: type[Record]) -> Table:
@@ -209,11 +231,11 @@ def _read_queries() -> dict[str, str]:
 
 
 QUERIES: dict[str, str] = _read_queries()
-_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
-@functools.cache
-def list_read_kinds(query: str) -> frozenset[type[Record]] | None:
-    """Return the kinds of record that a named query reads; None if it reads anything beside records."""
-    names = _READ.findall(QUERIES[query])
-    return frozenset(TABLES[name].record for name in names) if TABLES.keys() >= set(names) else None
+def _list_tables(statement: str) -> frozenset[str]:
+    """Return the names in a statement that may be tables."""
+    return frozenset(re.findall(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)", statement))
+
+
+QUERY_TABLES: dict[str, frozenset[str]] = {name: _list_tables(text) for name, text in QUERIES.items()}

@@ -11,9 +11,10 @@ connection: new requests wait in a queue, and `_drain` is the only task that tak
 An answer is given after the commit and never before. Callers wait for a future; `committed` is called
 in the order of the log, so that what is published is on disk and in order.
 
-There are no savepoints, since almost no request fails after it wrote something. When one does, the whole
-group is rolled back and its requests run one by one; that is why `work` may run twice and must only touch
-the store. A request that is refused before it wrote anything leaves the others alone.
+What requests append collects in a unit of work, which is written just before COMMIT. A request that is
+refused takes its changes back, and the others do not notice. There are no savepoints, since almost no request
+fails after its changes were written. When one does, the whole group is rolled back and its requests run one
+by one; that is why `work` may run twice and must only touch the store.
 
 A group ends after a number of requests or a slice of processor time, whichever is first, because the loop
 answers no request while a group runs.
@@ -30,9 +31,10 @@ from typing import Any, NamedTuple, TypeVar
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
 from scout.store.disk import Fault, classify_error
+from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], Any]
+Work = Callable[[UnitOfWork], Any]
 
 # Limits of a group, so that the loop can do its other work: requests, and seconds of processor time.
 _GROUP = 256
@@ -84,6 +86,7 @@ class Writer:
         self, connection: sqlite3.Connection, path: str, undone: Callable[[], None] = lambda: None
     ) -> None:
         self._connection = connection
+        self._unit = UnitOfWork(connection)
         self._path = path
         self._undone = undone
         self._waiting: deque[_Request] = deque()
@@ -91,9 +94,7 @@ class Writer:
         self._running: asyncio.Task[None] | None = None
         self.commits = 0
 
-    async def run(
-        self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
-    ) -> T:
+    async def run(self, work: Callable[[UnitOfWork], T], committed: Callable[[], None] = lambda: None) -> T:
         """Return the result of `work` once it is on disk. It may run twice, so it only touches the store.
 
         `committed` is called once it is on disk, in the order of the log, even if the caller is gone.
@@ -128,20 +129,26 @@ class Writer:
         while self._waiting and len(group) < _GROUP and (not group or time.thread_time() < until):
             request = self._waiting.popleft()
             group.append(request)
-            before = self._connection.total_changes
+            self._unit.begin_request()
             try:
                 outcomes.append(_Outcome(request, self._work(request)))
             except Exception as error:
-                if self._connection.total_changes != before:
+                if not self._unit.take_back():
                     self._rollback()
                     raise _Spoilt from error
-                outcomes.append(_Outcome(request, error=error))  # it wrote nothing: the others are fine
+                outcomes.append(_Outcome(request, error=error))  # it changed nothing: the others are fine
+        try:
+            self._flush()
+        except Exception as error:
+            self._rollback()
+            raise _Spoilt from error
         await self._commit(outcomes)
 
     async def _run_alone(self, request: _Request) -> None:
         self._begin()
         try:
             outcome = _Outcome(request, self._work(request))
+            self._flush()
         except Exception as error:  # noqa: BLE001 (it is given to the caller)
             self._rollback()
             _Outcome(request, error=error).deliver()
@@ -149,6 +156,7 @@ class Writer:
         await self._commit([outcome])
 
     def _rollback(self) -> None:
+        self._unit.clear()
         if self._connection.in_transaction:
             self._connection.rollback()
         self._undone()
@@ -158,7 +166,16 @@ class Writer:
 
     def _work(self, request: _Request) -> Any:
         try:
-            return request.work(self._connection)
+            return request.work(self._unit)
+        except sqlite3.DatabaseError as error:
+            raise self._refusal(error) from error
+
+    def _flush(self) -> None:
+        """Write what the requests of the group appended."""
+        if not self._unit:
+            return
+        try:
+            self._unit.flush()
         except sqlite3.DatabaseError as error:
             raise self._refusal(error) from error
 

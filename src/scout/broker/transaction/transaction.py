@@ -119,7 +119,7 @@ class Transaction:
             payload=payload,
             metadata=replace(metadata, token_id=self.actor.token_id or None),
         )
-        self.ledger.unwritten.append(event)
+        self.ledger.appended.append(event)
         self.events.append(event)
         self.cache.apply(event.seq, getattr(payload, "record", payload))
         return event

@@ -16,8 +16,8 @@ from scout.model.problems.request import StoreDamaged
 from scout.store.database import connect
 from scout.store.integrity.backup import check_file
 from scout.store.integrity.wal import LogState, is_readable, read_log
-from scout.store.ledger import read_last_seq
 from scout.store.migrate import CURRENT, read_version
+from scout.store.unit_of_work import read_last_seq
 
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20

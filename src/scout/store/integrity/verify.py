@@ -15,9 +15,9 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.damage import build_damage_refusal
-from scout.store.ledger import project
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
+from scout.store.unit_of_work import project
 
 _SHOWN = 100
 
