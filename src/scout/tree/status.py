@@ -53,7 +53,7 @@ def read_uncommitted(
 ) -> Uncommitted:
     """List the uncommitted files of a work tree, also those that git was told not to report.
 
-    `shared`: the folders to use for a work tree that needs none of its own.
+    `shared`: the folders to use for a work tree that needs no separate ones.
     """
     facts = read_index(repository.own, get_object_bytes(repository))
     plain = shared.open(repository, head) if shared and not (facts.assumed or facts.skipped) else None

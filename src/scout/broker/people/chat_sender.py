@@ -1,7 +1,7 @@
 """Sending posts through one connector: each attempt is on disk before the platform is called.
 
 After a crash an attempt without an answer is made again: as it is where the platform shows a repeated message
-once, else with words that say that it may be a repeat. Posts of one chat keep their order: while one of them
+once, else with the note "(may be a repeat)". Posts of one chat keep their order: while one of them
 waits for another attempt, those behind it wait too.
 """
 

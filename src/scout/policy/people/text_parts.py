@@ -39,7 +39,7 @@ def format_text(text: str, markup: Markup, limit: int) -> tuple[FormattedPart, .
 def add_tail(
     parts: tuple[FormattedPart, ...], tail: str, markup: Markup, limit: int
 ) -> tuple[FormattedPart, ...]:
-    """Return messages with a short text below the last one; in a message of its own where it does not fit."""
+    """Return messages with a short text below the last one, or as another message if it does not fit."""
     added = format_text(tail, markup, limit)
     if not parts or not added:
         return (*parts, *added)

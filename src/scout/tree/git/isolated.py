@@ -154,7 +154,7 @@ class SharedFolders:
         self._made = contextlib.ExitStack()
 
     def open(self, repository: Repository, head: str | None) -> IsolatedGit | None:
-        """Return git for a work tree with this commit; None if the work tree needs a folder of its own."""
+        """Return git for a work tree with this commit; None if the work tree needs a separate folder."""
         if is_sparse(repository) or _list_shared_indexes(repository):
             return None
         own: Path | None = getattr(self._threads, "own", None)
