@@ -96,3 +96,9 @@ def test_a_decision_while_it_is_sent_replaces_it_afterwards() -> None:
     assert decided.state is PostState.SENDING
     shown = confirm_post(decided, "1", T1)
     assert (shown.state, shown.parts, shown.outcome) == (PostState.QUEUED, ("1",), "Denied")
+
+
+def test_an_item_that_is_decided_before_it_is_shown_is_not_tried_again() -> None:
+    decided = decide_post(start_attempt(a_post(text="", attention_id="att_1"), T1), "approved", T1)
+    closed = retry_post(decided, "no route", T1, T1, uncertain=True)
+    assert (closed.state, closed.problem) == (PostState.REPLACED, "no route")

@@ -117,7 +117,7 @@ async def _listen(
         await server.serve(sockets)
     finally:
         if tether is not None and tethered is not None:
-            await tether.close(tethered)
+            await tether.close(tethered, broker.dispatcher.wait_until_idle)
         await mcp.close()
     _LOG.info("stopped")
 

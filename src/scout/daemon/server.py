@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 
 import uvicorn
 
 from scout.api.app import Application
 from scout.api.http import Protocol
 from scout.broker.local import LocalScout
+from scout.protocol.overview import PauseScout
 from scout.protocol.sessions import ListSessions, StopSession
 
 _GRACE = 5
@@ -94,10 +95,19 @@ class Tether:
         asyncio.get_running_loop().remove_reader(_INPUT)
         self._stop()
 
-    async def close(self, scout: LocalScout) -> None:
-        """Stop all sessions if the other process closed its end."""
+    async def close(self, scout: LocalScout, wait_until_idle: Callable[[], Awaitable[None]]) -> None:
+        """Stop all sessions if the other process closed its end.
+
+        A program that is just being started can be stopped only after that, so nothing more is started first.
+        """
         asyncio.get_running_loop().remove_reader(_INPUT)
-        if self.is_cut:
-            live = await scout.call(ListSessions(live=True, limit=200))
-            stops = [StopSession(session_id=one.id, reason="its Scout stopped") for one in live.items]
-            await asyncio.gather(*map(scout.call, stops), return_exceptions=True)
+        if not self.is_cut:
+            return
+        reason = "its Scout stopped"
+        await scout.call(PauseScout(now=True, reason=reason))
+        live = await scout.call(ListSessions(live=True, limit=200))
+        stops = [StopSession(session_id=one.id, reason=reason) for one in live.items]
+        await asyncio.gather(*map(scout.call, stops), return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await wait_until_idle()

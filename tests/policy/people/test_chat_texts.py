@@ -129,6 +129,9 @@ def test_commands() -> None:
     assert read(chat_texts.describe_status([("@arc", a_flight(reason=""))], [])).endswith(
         "• @arc queued\n\nNothing needs you."
     )
+    assert read(chat_texts.describe_group_status([("@arc", running)])) == (
+        "Running:\n\n• @arc queued (in line)\n\nWhat needs you is shown in your private chat."
+    )
     assert read(chat_texts.describe_status([], [])) == "Nothing is running.\n\nNothing needs you."
     assert chat_texts.describe_stop([]) == "Nothing that you asked for here is running."
     assert read(chat_texts.describe_stop(["@arc", "@bow"])) == "Stopped: @arc, @bow."

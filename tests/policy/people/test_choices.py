@@ -142,3 +142,17 @@ def test_a_reaction_counts_in_any_skin_and_variant() -> None:
         None,
     ]
     assert Button(label="a", value=build_value(POST, 1)).value.startswith("pst_")
+
+
+def test_labels_that_would_look_the_same_on_buttons_begin_with_their_words() -> None:
+    long = [f"deploy the new version to the {place} cluster" for place in ("northern", "southern")]
+    offered = offer_choices(
+        POST,
+        list_choices(an_item(AttentionKind.QUESTION, *long)),
+        buttons=4,
+        label_limit=20,
+        reactions=False,
+        replies=True,
+    )
+    shown = [one.label for one in offered.buttons]
+    assert len(set(shown)) == len(shown)

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from scout.model.events.chats import Meaning
-from scout.policy.people.inbound import ChatCommand, ChatText, has_target, read_command, read_meaning
+from scout.policy.people.inbound import (
+    ChatCommand,
+    ChatText,
+    clean_file_name,
+    has_target,
+    read_command,
+    read_meaning,
+)
 
 CASES: list[tuple[str, dict[str, Any], Meaning]] = [
     ("scout-k7qf-3m9t", {"code": True, "known": False}, Meaning.LINK),
@@ -51,3 +58,23 @@ def test_a_target_is_named_at_the_beginning() -> None:
     assert has_target("  >> arc hello")
     assert not has_target(">>> quoted")
     assert not has_target("hello @arc")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("report.pdf", "report.pdf"),
+        ("../../etc/passwd", ".._.._etc_passwd"),
+        ("a\\b\nc\u202etxt.exe", "a_b_c_txt.exe"),
+        ("..", "file"),
+        (" ", "file"),
+    ],
+)
+def test_the_name_of_a_file_is_one_line_without_a_path(sent: str, kept: str) -> None:
+    assert clean_file_name(sent) == kept
+
+
+def test_a_long_file_name_keeps_its_ending() -> None:
+    name = clean_file_name(f"{'x' * 5000}.pdf")
+    assert len(name) < 300
+    assert name.endswith(".pdf")

@@ -49,6 +49,7 @@ from scout.model.problems.session import Layer
 from scout.policy.queue import describe_place_behind_target
 
 _LOG = logging.getLogger("scout.dispatch")
+_IDLE_STEP = 0.05  # seconds between two looks at the running turns, while a daemon stops
 _Job = tuple[str, Callable[[str], Awaitable[None]]]
 _Prepare = Callable[[Transaction, str], PreparedTurn | None]
 
@@ -358,6 +359,13 @@ class Dispatcher:
             await self._resume_turn(ident)
         else:
             await self._write(lambda tx: recovery.fail_lost_run(tx, ident))
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no turn is starting or running; asks that wait for a slot do not count."""
+        while self.runner.running and self._tasks:
+            await asyncio.wait(
+                [*self._tasks.values()], timeout=_IDLE_STEP, return_when=asyncio.FIRST_COMPLETED
+            )
 
     async def close(self) -> None:
         """Start nothing more. Programs keep running and are found again at the next start."""
