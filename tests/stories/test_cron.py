@@ -276,6 +276,7 @@ def test_a_run_while_the_previous_one_works(night: Night, overlap: str, outcomes
         night.move_to(night.show(made["id"])["slot"])
         night.wait_for_runs(made["id"], 2)
         assert night.shell.data("attention")["items"] == []
+    night.wait_for_end(made["id"])  # a program that still waits would find its folder removed
 
 
 @pytest.mark.rows("R9.c-8")
