@@ -92,7 +92,7 @@ def play_kills(stage: Stage, home: Path, kills: int) -> dict[str, int]:
             daemon = _start(home)
         talker.over.set()
         talker.join(30)
-        eventually(lambda: _is_complete(stage, chat, talker.said), 120)
+        eventually(lambda: _is_complete(stage, chat, talker.said), 900)
     finally:
         talker.over.set()
         start.stop(str(home))
