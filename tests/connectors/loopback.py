@@ -168,7 +168,10 @@ class Loopback:
                 scope["path"], scope["query_string"].decode(), receive, send
             )
             return
-        response = await self._application.handle(await _read(scope, receive))
+        request = await _read(scope, receive)
+        if request is None:
+            return
+        response = await self._application.handle(request)
         headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
         if response.cut:
             headers.append((b"content-length", b"%d" % (len(response.body) + 10)))
@@ -176,10 +179,13 @@ class Loopback:
         await send({"type": "http.response.body", "body": response.body})
 
 
-async def _read(scope: dict[str, Any], receive: Receive) -> Request:
+async def _read(scope: dict[str, Any], receive: Receive) -> Request | None:
+    """The whole request; None if its sender was gone before its end."""
     body = b""
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         body += message.get("body", b"")
         if not message.get("more_body"):
             break
