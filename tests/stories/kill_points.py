@@ -78,11 +78,12 @@ class TracedWrites:
     def end(self) -> int:
         """Stop looking; how many writes there were."""
         assert self._process is not None
-        if is_dead(self._pid):
-            self._process.kill()  # a daemon that died under its eyes would keep it waiting
-        else:
-            self._process.terminate()
-        self._process.communicate(timeout=30)
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=0.5 if is_dead(self._pid) else 10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # a daemon that died under its eyes keeps it waiting
+            self._process.communicate(timeout=30)
         lines = self._trace.read_text().splitlines()
         calls = [line.split(maxsplit=1)[1] for line in lines if "resumed>" not in line]
         return sum(line.partition("(")[0] in _WRITES.split(",") for line in calls)
