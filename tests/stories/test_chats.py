@@ -323,16 +323,16 @@ def test_a_platform_that_fails_gets_it_later_or_it_goes_back(shell: Shell, phone
 def test_a_stranger_gets_one_polite_message_and_leaves_no_trace(shell: Shell, phone: TelegramStage) -> None:
     add_telegram(shell, phone, "--no-link")
     eve = phone.private(phone.person("eve"))
-    for text in ("hello", "my secret is 4711", "@arc do it"):
+    for text in ("hello", "my secret is quince-marmalade", "@arc do it"):
         phone.say(eve, eve, text)
     assert "scout user link USER telegram" in shows(phone, eve, "does not know this account").text
     eventually(lambda: not phone.fake._queue, 20)
     assert len(phone.shown(eve)) == 1
-    assert "4711" not in read_log(shell)
+    assert "quince-marmalade" not in read_log(shell)
     shell.say("down")
     with sqlite3.connect(shell.home / "scout.db") as store:
         dump = "\n".join(store.iterdump())
-    assert "4711" not in dump
+    assert "quince-marmalade" not in dump
     assert f"'{eve}'" not in dump
 
 
