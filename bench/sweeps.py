@@ -28,7 +28,7 @@ AT_ONCE = 1000
 STATUS = Status(url="", socket="", pid=0, version="0", node="", home="")
 
 
-class _Clock:
+class MovedByHand:
     """It stands still until it is moved."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class _Store:
     """A broker of its own, whose clock is moved by hand."""
 
     def __init__(self, home: Path) -> None:
-        self._clock, self._database = _Clock(), Database(home / "scout.db")
+        self._clock, self._database = MovedByHand(), Database(home / "scout.db")
         self._broker = Broker(
             self._database,
             rules=Rules(),
