@@ -37,7 +37,7 @@ class StillClock(MovedClock):
 
 
 async def add_schedule(rig: Rig, cron: str = "0 9 * * *", **more: Any) -> ScheduleView:
-    """A schedule of the operator's; it asks @arc, in UTC, unless said."""
+    """A schedule of the operator's; by default it asks @arc, in UTC."""
     wish: dict[str, Any] = {"to": "@arc", "body": "Summarise what changed.", "time_zone": "UTC", **more}
     return await rig.operator(AddSchedule(cron=cron, **wish))
 

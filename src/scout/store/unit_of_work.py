@@ -6,7 +6,8 @@ version only. The same transaction holds the events and their rows, so a crash k
 
 Requests read through it. A record by id is looked up here first. A named query is run on the tables, so it
 needs them up to date: if one of its tables has unwritten changes, everything is written before the query
-runs. That is always right and rarely needed, because the hot paths ask the cache and not the tables.
+runs. That is always right. A send and most asks need no such query, because the cache answers them; the turn
+that follows an ask still makes some.
 
 A request that is refused takes its changes back (`take_back`), and the rest of the group is not touched. This
 is not possible after some of them were written; then the writer rolls the group back and runs its requests
