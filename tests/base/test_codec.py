@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scout.base.codec import (
     build_schema,
     decode,
+    drop_defaults,
     encode,
+    encode_each_for_store,
     encode_for_store,
     list_allowed_words,
     render,
@@ -37,6 +39,13 @@ class Thing(Record):
     parts: tuple["Thing", ...] = ()
 
 
+class Box(Record):
+    owner: str | None = None
+    labels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    things: list[Thing] = msgspec.field(default_factory=list[Thing])
+    open_at: Time | None = Time(7)
+
+
 THING = Thing(name=Name("nail"), seen_at=Time(1_500_000), parts=(Thing(name=Name("nut"), seen_at=Time(0)),))
 
 
@@ -46,6 +55,22 @@ def test_sent_times_are_text_and_stored_times_are_microseconds() -> None:
     assert b'"seenAt":1500000' in encode_for_store(THING)
     assert b'"name":"nail"' in encode(THING)
     assert b'"name":"nail"' in encode_for_store(THING)
+
+
+@pytest.mark.parametrize(
+    ("record", "stored"),
+    [
+        (Box(), b"{}"),
+        (Box(open_at=None), b'{"openAt":null}'),
+        (Box(labels={"a": "b"}), b'{"labels":{"a":"b"}}'),
+        (Box(owner="", things=[THING.parts[0]]), b'"owner":"","things":[{"name":"nut","seenAt":0'),
+        (THING.parts[0], b'{"name":"nut","seenAt":0}'),
+    ],
+)
+def test_defaults_may_be_left_out_and_are_read_back(record: Record, stored: bytes) -> None:
+    (data,) = encode_each_for_store(drop_defaults([record]))
+    assert stored in data
+    assert decode(data, type(record)) == record
 
 
 @pytest.mark.parametrize(

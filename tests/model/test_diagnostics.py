@@ -96,6 +96,8 @@ too_large               2  413
 rate_limited            8  429
 busy                    8  503
 bad_request             2  400
+no_such_moment          3  404
+history_behind          8  503
 port_in_use             9  409
 store_damaged           9  500
 store_full              9  507

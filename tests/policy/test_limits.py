@@ -105,6 +105,7 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             "reservation": 1800.0,
             "reservationMost": 86_400.0,
             "linkCode": 900.0,
+            "browserSession": 604800.0,
             "chatExpiry": 86_400.0,
             "longPoll": 60.0,
             "streamComment": 15.0,

@@ -641,3 +641,19 @@ def test_a_host_opens_two_doors_and_no_other() -> None:
         check_operation(HOST, "whoami")
     assert caught.value.diagnostic.code == "forbidden"
     check_operation(AGENT, "whoami")
+
+
+def test_a_browser_session_is_the_operator() -> None:
+    token = a_token(kind=TokenKind.BROWSER, agent_id=None, user="u1")
+    assert identify_actor(token, T0).kind is TokenKind.OPERATOR
+
+
+def test_a_sign_in_link_is_only_exchanged() -> None:
+    link = Actor(kind=TokenKind.LINK, token_id="tok_link", user="u1")
+    check_operation(link, "whoami")
+    check_operation(link, "token.rotate")
+    for operation in ("now", "ask", "token.create"):
+        with pytest.raises(Refused):
+            check_operation(link, operation)
+    with pytest.raises(Refused):
+        permit(link, Deed.SEE, Subject(name="x", user="u1"), (), T0)

@@ -12,12 +12,14 @@ from scout.policy.tree.reconcile import (
     REPAIRS,
     DeadSession,
     DifferenceFound,
+    OngoingChanges,
     Repair,
     SeenFolder,
     SeenTree,
     SignedIdentity,
     TreeDifference,
     TreeSources,
+    confirm_differences,
     find_differences,
 )
 
@@ -366,3 +368,30 @@ def test_a_session_without_a_program_is_ended() -> None:
     found = only(dead=dead)
     assert (found.kind, found.session_id, found.repair) == (TreeDifference.DEAD, "ses_1", Repair.END_SESSION)
     assert found.words == "its session ses_1 has no program any more: its pane is gone"
+
+
+# -- changes during the comparison -------------------------------------------------------------------
+
+
+def test_a_difference_counts_if_a_second_look_finds_it_too() -> None:
+    both = DifferenceFound(kind=TreeDifference.LOST, subject="@auth", words="before")
+    again = DifferenceFound(kind=TreeDifference.LOST, subject="@auth", words="after")
+    once = DifferenceFound(kind=TreeDifference.MISSING, subject="@auth", words="its folder was being removed")
+    assert confirm_differences((both, once), (again,)) == (again,)
+    assert confirm_differences((both,), (again, once)) == (again,)
+
+
+@pytest.mark.parametrize(
+    ("found", "touched"),
+    [
+        ({"agent_id": "agt_auth"}, True),
+        ({"agent_id": "agt_helper"}, False),
+        ({"folder": f"{TREES}/new"}, True),
+        ({"subject": f"{TREES}/new"}, True),
+        ({"subject": f"{TREES}/other", "folder": f"{TREES}/other"}, False),
+    ],
+)
+def test_ongoing_changes_touch_their_agents_and_folders(found: dict[str, Any], touched: bool) -> None:
+    ongoing = OngoingChanges(agents=frozenset({"agt_auth"}), folders=frozenset({f"{TREES}/new"}))
+    facts: dict[str, Any] = {"kind": TreeDifference.ORPHAN, "subject": "@auth", "words": "", **found}
+    assert ongoing.touch(DifferenceFound(**facts)) is touched

@@ -20,6 +20,7 @@ from scout.model.events.talk import (
 from scout.model.ref import Ref
 from scout.model.work_item import create_work, update_work
 from scout.store.derived import DERIVED_TABLES
+from scout.store.history.feed import HISTORY_TABLES
 from scout.store.integrity.verify import VOLATILE_FIELDS, VOLATILE_TABLES
 from scout.store.search import SearchHit, index_events, list_places, search
 from scout.store.table import TABLES
@@ -184,7 +185,7 @@ def test_search_scans_nothing_that_grows(store: sqlite3.Connection) -> None:
 def test_every_table_is_the_log_projected_derived_or_listed_as_volatile(store: sqlite3.Connection) -> None:
     shadows = {"search_data", "search_idx", "search_content", "search_docsize", "search_config"}
     found = {row[0] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    kinds = [{"events"}, set(TABLES), set(DERIVED_TABLES), set(VOLATILE_TABLES)]
+    kinds = [{"events"}, set(TABLES), set(DERIVED_TABLES), set(HISTORY_TABLES), set(VOLATILE_TABLES)]
     listed = [name for kind in kinds for name in kind]
     assert sorted(found - shadows) == sorted(listed)
     volatile = {name for name, table in TABLES.items() if table.record in VOLATILE_FIELDS}

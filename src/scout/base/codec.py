@@ -3,11 +3,12 @@
 import difflib
 import functools
 import re
-from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar, get_origin
 
 import msgspec
 from msgspec import inspect
+from msgspec.structs import astuple, fields
 
 from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused
 from scout.base.time import Time
@@ -29,8 +30,8 @@ def _to_wire(value: object) -> object:
     return str(value)
 
 
-def _to_store(value: object) -> object:
-    return int(value) if isinstance(value, Time) else str(value)
+def _to_store(value: Any) -> object:
+    return int(value) if value.__class__ is Time else str(value)
 
 
 def _parse_text(kind: Any, value: object) -> Any:
@@ -60,6 +61,42 @@ def encode(value: object) -> bytes:
 def encode_for_store(value: object) -> bytes:
     """Return the JSON written to the store: the wire form with times as integer microseconds."""
     return _STORED.encode(value)
+
+
+def encode_each_for_store(values: Iterable[object]) -> list[bytes]:
+    """Return the JSON of each value, as it is written to the store."""
+    return [_STORED.encode(value) for value in values]
+
+
+def drop_defaults(records: Iterable[msgspec.Struct]) -> list[msgspec.Struct]:
+    """Return records for `encode_for_store` whose JSON lacks the fields that have their defaults.
+
+    Decoding adds them again, so a default of a stored record must not change.
+    """
+    return [_get_lean_type(record.__class__)(*astuple(record)) for record in records]
+
+
+_REQUIRED = object()  # equal to no value
+
+
+@functools.cache
+def _get_lean_type(kind: type[msgspec.Struct]) -> Callable[..., msgspec.Struct]:
+    """Return a type with the same fields that leaves out defaults; those of inner records stay."""
+    known = fields(kind)
+    return msgspec.defstruct(
+        kind.__name__,
+        [(field.name, Any, _copy_default(field)) for field in known],
+        rename={field.name: field.encode_name for field in known},
+        omit_defaults=True,
+        frozen=True,
+    )
+
+
+def _copy_default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        # An empty dict is left out, an empty dict[str, str] is not: msgspec compares the types.
+        return msgspec.field(default_factory=get_origin(field.default_factory) or field.default_factory)
+    return msgspec.field(default=_REQUIRED if field.default is msgspec.NODEFAULT else field.default)
 
 
 def to_plain(value: object) -> Any:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from typing import Any, cast
 from urllib.parse import unquote_to_bytes
 
@@ -29,19 +30,20 @@ def decode_text(raw: bytes, field: str) -> str:
 def check_each_once(data: bytes) -> None:
     """Refuse JSON with a duplicate key, because parsers may disagree on it. Invalid JSON passes."""
     try:
-        json.loads(data, object_pairs_hook=_check_repeats)
+        _REPEATS.decode(data.decode())
     except (ValueError, RecursionError):
         return
 
 
 def _check_repeats(pairs: list[tuple[str, Any]]) -> None:
-    names = set[str]()
-    for name, _ in pairs:
-        if name in names:
-            raise Refused(
-                BadRequest(problem=f"'{_make_printable(name)}' is given twice", field=_make_printable(name))
-            )
-        names.add(name)
+    if len(dict(pairs)) == len(pairs):
+        return
+    repeated = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+    name = _make_printable(repeated)
+    raise Refused(BadRequest(problem=f"'{name}' is given twice", field=name))
+
+
+_REPEATS = json.JSONDecoder(object_pairs_hook=_check_repeats)
 
 
 def _make_printable(name: str) -> str:

@@ -75,6 +75,14 @@ class Terminal(Record):
     since: Time
 
 
+class ProcessLoad(Record):
+    """What a program and its descendants use now. `cpu_percent`: 100 is one whole processor."""
+
+    processes: int
+    cpu_percent: float
+    memory_bytes: int
+
+
 class LiveTurn(Record):
     """The current turn of a person's session. `alone_for`: the flight whose ask alone started it.
 

@@ -40,10 +40,15 @@ class TokenKind(StrEnum):
     NODE = "node"
     CONNECTOR = "connector"
     GUEST = "guest"
+    LINK = "link"
+    BROWSER = "browser"
 
 
 class Token(Mutable):
-    """One credential of an agent (in one session), a node, a connector or a user."""
+    """One credential of an agent (in one session), a node, a connector or a user.
+
+    A link is exchanged once for a browser session, which is valid only on the web page.
+    """
 
     kind: TokenKind
     hashed: str
@@ -67,6 +72,8 @@ _NEEDS = {
     TokenKind.NODE: "node",
     TokenKind.CONNECTOR: "connector",
     TokenKind.OPERATOR: "user",
+    TokenKind.LINK: "user",
+    TokenKind.BROWSER: "user",
 }
 
 

@@ -55,7 +55,7 @@ def get_logical_agent_id(agent: Agent) -> str:
 
 def to_wire(record: Record, **beside: Any) -> dict[str, Any]:
     """Return the record as sent, with the seeds' names; `beside` adds fields such as a status."""
-    fields: dict[str, Any] = {**to_plain(record), **_list_derived(record), **beside}
+    fields: dict[str, Any] = {**to_plain(record), **list_derived(record), **beside}
     also = {seed: fields[own] for own, seed in SYNONYMS.items() if own in fields}
     own_id = dict.fromkeys(OWN_IDS.get(type(record), ()), fields.get("id"))
     return {**also, **own_id, **fields}
@@ -83,7 +83,8 @@ def restore_names(
     return renamed
 
 
-def _list_derived(record: Record) -> dict[str, Any]:
+def list_derived(record: Record) -> dict[str, Any]:
+    """Return what is sent with a record beyond its fields, under our names."""
     if not isinstance(record, Agent):
         return {}
     root = record.project_root

@@ -92,6 +92,7 @@ class Periods(Record):
     reservation: Seconds = 1800.0
     reservation_most: Seconds = 86_400.0
     link_code: Seconds = 900.0
+    browser_session: Seconds = 604_800.0
     chat_expiry: Seconds = 86_400.0
     long_poll: Seconds = 60.0
     stream_comment: Seconds = 15.0

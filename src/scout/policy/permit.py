@@ -161,6 +161,7 @@ _DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[ActorRelation, ...]]] = {
     TokenKind.NODE: {Deed.ACT_AS: (ActorRelation.SAME_NODE,)},
     TokenKind.GUEST: {Deed.SEE: (ActorRelation.SAME_USER,), Deed.READ: (ActorRelation.SAME_USER,)},
     TokenKind.HOST: {Deed.ENROL: _BY_KIND, Deed.REPORT_HOOK: _ENROLLED, Deed.FETCH_MAIL: _ENROLLED},
+    TokenKind.LINK: {},
 }
 
 # Sufficient grants: `ask` includes `address`, `control` includes all others, and every grant includes `see`.
@@ -174,7 +175,10 @@ _GRANTS: Mapping[Deed, frozenset[Action]] = {
 }
 
 # Credentials limited to these operations; all others are refused, reads included.
-_ONLY: Mapping[TokenKind, frozenset[str]] = {TokenKind.HOST: frozenset({"session.enrol", "session.hook"})}
+_ONLY: Mapping[TokenKind, frozenset[str]] = {
+    TokenKind.HOST: frozenset({"session.enrol", "session.hook"}),
+    TokenKind.LINK: frozenset({"whoami", "token.rotate"}),
+}
 
 _OPERATOR = "the operator's token"
 _OTHER = "a credential that is not the requester's"
@@ -199,7 +203,7 @@ def identify_actor(token: Token | None, now: Time, agent: Agent | None = None) -
         reason, needs = f"the token is not bound to {agent.path}", (f"the token of {agent.path}",)
         raise Refused(Unauthenticated(reason=reason, needs=needs, remedies=(_WHOAMI,)))
     return Actor(
-        kind=token.kind,
+        kind=TokenKind.OPERATOR if token.kind is TokenKind.BROWSER else token.kind,
         token_id=token.id,
         user=token.user if agent is None else agent.owner,
         agent_id=token.agent_id,

@@ -344,7 +344,9 @@ def _describe_work(work: WorkContext) -> str:
 
 def _format_line(value: str | None) -> str:
     """Return the value as one line of visible characters, so that a name cannot begin a section."""
-    visible = "".join(letter if letter.isprintable() else " " for letter in value or "")
+    visible = value or ""
+    if not visible.isprintable():
+        visible = "".join(letter if letter.isprintable() else " " for letter in visible)
     return " ".join(visible.split()) or "none"
 
 

@@ -72,8 +72,13 @@ class Database:
             self._opened.append(self._glance)
         return self._glance
 
-    def trace(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with every statement of the writer, for measurements."""
+    @property
+    def commits(self) -> int:
+        """Return the number of commits so far, for measurements."""
+        return self._writer.commits
+
+    def trace(self, listener: Callable[[str], None] | None) -> None:
+        """Call `listener` with every statement of the writer, for measurements; None ends it."""
         self._connection.set_trace_callback(listener)
 
     async def close(self) -> None:

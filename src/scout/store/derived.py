@@ -28,7 +28,9 @@ from scout.store.table import QUERIES
 
 _DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
 _REMEMBERED = 20_000  # records whose derived rows are known
+K = TypeVar("K")
 T = TypeVar("T")
+_Place = tuple[str, str]  # an agent and a conversation
 _Reach = tuple[str | None, str | None, bool]
 _Statement = tuple[str, tuple[Any, ...]]
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
@@ -71,11 +73,25 @@ class DerivedMemory:
     def __init__(self) -> None:
         self._endpoints: dict[str, _Reach] = {}
         self._settled: dict[str, None] = {}
+        self._unfollowed: dict[_Place, None] = {}
 
     def clear(self) -> None:
         """Forget everything."""
         self._endpoints.clear()
         self._settled.clear()
+        self._unfollowed.clear()
+
+    def is_unfollowed(self, place: _Place) -> bool:
+        """Whether an agent is known to follow no conversation of this id, such as a direct one."""
+        return place in self._unfollowed
+
+    def note_unfollowed(self, place: _Place) -> None:
+        """Remember that an agent has no read cursor to advance in a conversation."""
+        _remember(self._unfollowed, place, None)
+
+    def follow(self, place: _Place) -> None:
+        """Forget that an agent does not follow a conversation."""
+        self._unfollowed.pop(place, None)
 
     def is_reached_as_before(self, endpoint: Endpoint) -> bool:
         """Whether an endpoint leaves its rows as they are; remember how it is reached now."""
@@ -95,7 +111,7 @@ class DerivedMemory:
         self._settled.pop(ident, None)
 
 
-def _remember(known: dict[str, T], ident: str, value: T) -> None:
+def _remember(known: dict[K, T], ident: K, value: T) -> None:
     """Add an entry; the oldest ones make room."""
     known[ident] = value
     if len(known) > _REMEMBERED:
@@ -113,13 +129,18 @@ class DerivedRows:
         self.connection = connection
         self._memory = memory
         self._endpoints: dict[str, Endpoint] = {}
-        self._readers: dict[tuple[str, str], None] = {}
+        self._readers: dict[_Place, None] = {}
         self._moves: dict[str, list[_Statement]] = {}
         self._new: set[str] = set()
 
     def catch_up(self, agent_id: str, conversation_id: str) -> None:
         """Advance how far an agent has read, at the end: a later message is unread, or catches up itself."""
         self._readers[agent_id, conversation_id] = None
+
+    def follow(self, agent_id: str, conversation_id: str) -> None:
+        """Store how far an agent has read from now on."""
+        self._memory.follow((agent_id, conversation_id))
+        self.catch_up(agent_id, conversation_id)
 
     def change_endpoint(self, endpoint: Endpoint) -> None:
         self._endpoints[endpoint.id] = endpoint
@@ -147,7 +168,11 @@ class DerivedRows:
         for moves in self._moves.values():
             for statement, values in moves:
                 self.connection.execute(statement, values)
-        self.connection.executemany(_CATCH_UP, self._readers)
+        for place in self._readers:
+            if self._memory.is_unfollowed(place):
+                continue
+            if not self.connection.execute(_CATCH_UP, place).rowcount:
+                self._memory.note_unfollowed(place)
 
 
 def derive(
@@ -288,7 +313,7 @@ def _write_member(rows: DerivedRows, member: Member) -> None:
         rows.connection.execute(_LEAVE, (member.agent_id, member.conversation_id))
         return
     rows.connection.execute(_JOIN, (member.agent_id, member.read_seq, member.conversation_id))
-    rows.catch_up(member.agent_id, member.conversation_id)
+    rows.follow(member.agent_id, member.conversation_id)
 
 
 def _write_delivery(rows: DerivedRows, delivery: Delivery) -> None:

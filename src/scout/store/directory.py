@@ -193,6 +193,11 @@ class StoredDirectory:
         )
         return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", *values, limit)]
 
+    def ever_prefixed(self, prefix: str, limit: int) -> Sequence[str]:
+        """Return the names that were ever used, also those that no live agent has."""
+        query = "SELECT name FROM names WHERE name >= ? AND name < ? ORDER BY name LIMIT ?"
+        return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", limit)]
+
     def in_workspace(self, workspace: str, limit: int) -> Sequence[Agent]:
         seen, values = self._view.term
         query = f"SELECT data FROM agents a WHERE workspace = ? AND {_LIVE} AND {seen} ORDER BY id LIMIT ?"

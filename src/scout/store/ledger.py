@@ -4,7 +4,7 @@ The log is the truth: events and the rows that follow from them are written in o
 """
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 from scout.base.record import Record
@@ -12,6 +12,8 @@ from scout.base.time import Time
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
+from scout.store.history.feed import Batch, prepare_batch, store_batch
+from scout.store.memory import KEPT, LONGEST
 from scout.store.table import QUERIES, QUERY_TABLES, get_table
 from scout.store.unit_of_work import UnitOfWork, read_last_seq
 
@@ -70,10 +72,14 @@ class Ledger:
         """Return the record with this id."""
         if ident is None:
             return None
-        unwritten = self._unit.find(ident) if self._unit else None
-        is_here = isinstance(unwritten, kind)
-        found: T | None = unwritten if is_here else get_table(kind).get(self._connection, ident)
-        return self.with_sign(found) if kind is Endpoint and found is not None else found
+        unit = self._unit
+        known = unit.find(ident) if unit is not None else None
+        found: T | None = known if isinstance(known, kind) else get_table(kind).get(self._connection, ident)
+        if found is None:
+            return None
+        if unit is not None and found is not known:
+            unit.memory.keep(found)
+        return self.with_sign(found) if kind is Endpoint else found
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
         """Return the first ids that begin with this text."""
@@ -89,8 +95,23 @@ class Ledger:
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
         """Return the records that a named query finds."""
         read = get_table(kind).read
-        found = [read(data) for (data,) in self._query(query, values)]
+        if self._unit is not None and query in KEPT:
+            found = self._find_kept(query, values, read)
+        else:
+            found = [read(data) for (data,) in self._query(query, values)]
         return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
+
+    def _find_kept(self, query: str, values: Mapping[str, Any], read: Callable[[bytes], T]) -> list[T]:
+        """Return the result of a query from memory; a long one is not kept there."""
+        assert self._unit is not None  # a reader has no memory
+        found = self._unit.find_all(query, values)
+        if found is None:
+            whole = {**values, "after": "", "before": LAST, "limit": LONGEST + 1}
+            stored = self._connection.execute(QUERIES[query], whole).fetchall()
+            if len(stored) > LONGEST:
+                return [read(data) for (data,) in self._query(query, values)]
+            found = self._unit.load_all(query, values, [read(data) for (data,) in stored])
+        return found
 
     def with_sign(self, record: T) -> T:
         """Return an endpoint with its last sign of life, unless its row is newer; others unchanged."""
@@ -124,8 +145,18 @@ class Ledger:
     def refresh(self, record: Record) -> None:
         """Write a row without an event: only for volatile fields, such as a sign of life."""
         get_table(type(record)).write(self.connection, record)
+        if self._unit is not None:
+            self._unit.memory.apply(record)
 
     # -- what no event explains: these tables are written at once -------------------------------------
+
+    def prepare_history(self, limit: int) -> Batch | None:
+        """Return the rows of the history that follow from the next events; None if there are none."""
+        return prepare_batch(self._connection, limit)
+
+    def store_history(self, batch: Batch) -> None:
+        """Write them. They depend on committed events only, so nothing else is written first."""
+        store_batch(self._connection, batch)
 
     def recall(self, actor: str, operation: str, key: str) -> Remembered | None:
         """Return the stored answer of this actor, operation and key."""

@@ -6,12 +6,14 @@ A row holds the whole record as JSON (`data`) and, as columns, only what queries
 import functools
 import re
 import sqlite3
+from collections.abc import Iterable
 from importlib import resources
 from operator import attrgetter
 from typing import Any
 
-from scout.base.codec import decode, encode_for_store
+from scout.base.codec import decode, drop_defaults, encode_each_for_store
 from scout.base.record import Record
+from scout.base.time import Time
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.allowance import Allowance
@@ -69,11 +71,20 @@ class Table:
 
     def row(self, record: Record, data: bytes) -> tuple[Any, ...]:
         """Return the values of a record's row; `data` is the stored record."""
-        return (*map(_to_cell, self._cells(record)), data)
+        # Text for names and states, integers for times and flags; no function is called for each column.
+        cells = [
+            one
+            if one is None or (kind := one.__class__) is str
+            else int(one)
+            if kind in _NUMBERS
+            else str(one)
+            for one in self._cells(record)
+        ]
+        return (*cells, data)
 
     def write(self, connection: sqlite3.Connection, record: Record) -> None:
         """Insert or replace one row."""
-        connection.execute(self.upsert, self.row(record, encode_for_store(record)))
+        connection.execute(self.upsert, self.row(record, *encode_records([record])))
 
     def get(self, connection: sqlite3.Connection, ident: str) -> Any:
         """Return the record with this id, or None."""
@@ -89,6 +100,11 @@ class Table:
         return _decode_shared(data, self.record) if self.record in _SHARED else decode(data, self.record)
 
 
+def encode_records(records: Iterable[Record]) -> list[bytes]:
+    """Return records as their rows hold them: without fields that have their defaults."""
+    return encode_each_for_store(drop_defaults(records))
+
+
 @functools.lru_cache(maxsize=8192)
 def _decode_shared(data: bytes, kind: type[Record]) -> Any:
     return decode(data, kind)
@@ -97,11 +113,7 @@ def _decode_shared(data: bytes, kind: type[Record]) -> Any:
 _SHARED = frozenset({Agent, Endpoint, Conversation})
 
 
-def _to_cell(value: object) -> object:
-    """Return the SQLite value: text for names and states, integers for times and flags."""
-    if type(value) is str or value is None:
-        return value
-    return int(value) if isinstance(value, int) else str(value)
+_NUMBERS = frozenset({bool, int, Time})
 
 
 _TABLES = (
@@ -210,11 +222,6 @@ _TABLES = (
 
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 _BY_RECORD = {table.record: table for table in _TABLES}
-
-
-def has_table(record: type[Record]) -> bool:
-    """Whether records of this type are stored."""
-    return record in _BY_RECORD
 
 
 def get_table(record: type[Record]) -> Table:

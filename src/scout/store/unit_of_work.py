@@ -6,8 +6,8 @@ version only. The same transaction holds the events and their rows, so a crash k
 
 Requests read through it. A record by id is looked up here first. A named query is run on the tables, so it
 needs them up to date: if one of its tables has unwritten changes, everything is written before the query
-runs. That is always right. A send and most asks need no such query, because the cache answers them; the turn
-that follows an ask still makes some.
+runs. That is always right. A message, an ask and its turn need no such query: what they ask for is kept in
+`memory`.
 
 A request that is refused takes its changes back (`take_back`), and the rest of the group is not touched. This
 is not possible after some of them were written; then the writer rolls the group back and runs its requests
@@ -15,18 +15,22 @@ one by one.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from scout.base.codec import encode_for_store
+from msgspec.structs import replace
+
+from scout.base.codec import drop_defaults, encode_each_for_store
 from scout.base.record import Record
 from scout.model.events.envelope import Changed, Event, list_concerned_agents
 from scout.model.events.event_types import get_event_type, read_event
 from scout.model.events.talk import ConversationCreated, MessagePosted, read_message
 from scout.store.derived import DerivedMemory, derive, list_derived_tables
-from scout.store.table import Table, get_table, has_table
+from scout.store.memory import Memory
+from scout.store.table import Table, encode_records, get_table
 
 _OF_EVENTS = frozenset({"events", "concerned"})
-Change = tuple[Event, Sequence[Record]]
+Change = tuple[Event, Sequence[Any]]
 
 
 class UnitOfWork:
@@ -43,7 +47,8 @@ class UnitOfWork:
         self._changes: list[Change] = []
         self._records: dict[str, Record] = {}
         self._tables: set[str] = set()
-        self._memory = DerivedMemory()
+        self.memory = Memory()
+        self._derived = DerivedMemory()
         # What the current request replaced, and where its events begin; None: some of them were written.
         self._replaced: list[tuple[str, Record | None]] = []
         self._first: int | None = 0
@@ -59,9 +64,19 @@ class UnitOfWork:
         return self.events[-1].seq if self.events else None
 
     def find(self, ident: str) -> Record | None:
-        """Return the unwritten version of a record."""
+        """Return a record that is unwritten or known."""
+        if len(self.events) > len(self._changes):
+            self._look_at_events()
+        return self._records.get(ident) or self.memory.records.get(ident)
+
+    def find_all(self, query: str, values: Mapping[str, Any]) -> list[Any] | None:
+        """Return the result of a kept query; None if it is not known."""
         self._look_at_events()
-        return self._records.get(ident)
+        return self.memory.find(query, values)
+
+    def load_all(self, query: str, values: Mapping[str, Any], stored: Iterable[Any]) -> list[Any]:
+        """Keep what a query found in the tables, with the unwritten records; return its result."""
+        return self.memory.load(query, values, stored, self._records.values())
 
     def has_changed(self, tables: Collection[str]) -> bool:
         """Whether one of these tables lacks an unwritten change."""
@@ -70,15 +85,16 @@ class UnitOfWork:
 
     def _look_at_events(self) -> None:
         """Note what the events that were appended since the last look change."""
+        known, replaced, apply = self._records, self._replaced, self.memory.apply
         for event in self.events[len(self._changes) :]:
             records = list_records(event)
             self._changes.append((event, records))
-            self._tables |= list_changed_tables(type(event))
+            self._tables |= _CHANGED.get(event.__class__) or list_changed_tables(event, records)
             for record in records:
-                ident: str = getattr(record, "id")  # noqa: B009 (every stored record has one)
-                self._replaced.append((ident, self._records.get(ident)))
-                self._records[ident] = record
-                self._tables |= list_changed_tables(type(record))
+                ident = record.id
+                replaced.append((ident, known.get(ident)))
+                known[ident] = record
+                apply(record)
 
     def flush(self) -> None:
         """Write everything, in the transaction that is open."""
@@ -87,7 +103,7 @@ class UnitOfWork:
         own_written = self._first is None or self._first < len(changes)
         self._forget_changes()
         self._first = None if own_written else 0
-        _append(self.connection, changes, self._memory)
+        _append(self.connection, changes, self._derived)
         self._written = self.connection.total_changes
 
     def _forget_changes(self) -> None:
@@ -110,6 +126,9 @@ class UnitOfWork:
         """Remove the changes of the current request; return False if some of them were written."""
         if self._first is None or self.connection.total_changes != self._written:
             return False
+        for _, records in self._changes[self._first :]:
+            for record in records:
+                self.memory.drop(record)
         del self.events[self._first :], self._changes[self._first :]
         for ident, before in reversed(self._replaced):
             if before is None:
@@ -122,7 +141,8 @@ class UnitOfWork:
     def clear(self) -> None:
         """Forget everything, after a rollback."""
         self._forget_changes()
-        self._memory.clear()
+        self.memory.clear()
+        self._derived.clear()
         self.begin_request()
 
 
@@ -135,72 +155,112 @@ def append(connection: sqlite3.Connection, *events: Event) -> None:
 
 
 def _append(connection: sqlite3.Connection, changes: Sequence[Change], memory: DerivedMemory) -> None:
+    events = [event for event, _ in changes]
+    encoded = _encode_events(events)
     rows = [
         (
             event.seq,
             event.id,
             int(event.time),
-            get_event_type(type(event)),
+            get_event_type(event.__class__),
             str(event.source),
             str(event.target),
-            encode_for_store(event),
+            data,
         )
-        for event, _ in changes
+        for event, (data, _) in zip(events, encoded, strict=True)
     ]
     connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    _project(connection, changes, memory)
+    _project(connection, changes, memory, [record for _, record in encoded])
+
+
+def _encode_events(events: Sequence[Event]) -> list[tuple[bytes, bytes | None]]:
+    """Return events as the log holds them, each with its record as its row holds it, if it has just one.
+
+    The record is the end of the payload and of the event, so its bytes are the end of the event's.
+    """
+    changed = [event.payload.__class__ is Changed for event in events]
+    pairs = list(zip(events, changed, strict=True))
+    records = iter(drop_defaults([event.payload.record for event, holds in pairs if holds]))
+    lean = [
+        replace(event, payload=replace(event.payload, record=next(records))) if holds else event
+        for event, holds in pairs
+    ]
+    return [
+        (data, data[data.index(_RECORD, data.index(_PAYLOAD)) + 9 : -2] if holds else None)
+        for data, holds in zip(encode_each_for_store(lean), changed, strict=True)
+    ]
+
+
+# A quote inside a text is escaped, so these stand for the fields only.
+_PAYLOAD, _RECORD = b'"payload":{', b'"record":'
 
 
 def project(connection: sqlite3.Connection, event: Event) -> None:
     """Write the rows that follow from an event. Replay does only this and decides nothing."""
-    _project(connection, [(event, list_records(event))], DerivedMemory())
+    _project(connection, [(event, list_records(event))], DerivedMemory(), [None])
 
 
-def _project(connection: sqlite3.Connection, changes: Sequence[Change], memory: DerivedMemory) -> None:
+def _project(
+    connection: sqlite3.Connection,
+    changes: Sequence[Change],
+    memory: DerivedMemory,
+    encoded: Sequence[bytes | None],
+) -> None:
     """Write rows. Events that are projected together leave the same rows as one after another."""
-    _write_records(connection, [record for _, records in changes for record in records])
+    _write_records(connection, changes, encoded)
     derive(connection, changes, memory)
     rows = [(agent_id, event.seq) for event, _ in changes for agent_id in list_concerned_agents(event)]
     connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 
 
-def _write_records(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
-    """Write each record in its last version.
+def _write_records(
+    connection: sqlite3.Connection, changes: Sequence[Change], encoded: Sequence[bytes | None]
+) -> None:
+    """Write each record in its last version; `encoded` has the record of each event, if it is known.
 
     In a table with another unique column than the key, a value may have passed from one record to another.
     There every version is written, in order.
     """
-    by_table: dict[Table, dict[object, Record]] = {}
-    for number, record in enumerate(records):
-        table = get_table(type(record))
-        key = number if table.has_unique_columns else getattr(record, "id")  # noqa: B009 (every stored record has one)
-        by_table.setdefault(table, {})[key] = record
-    last = [record for versions in by_table.values() for record in versions.values()]
-    encoded = iter([encode_for_store(record) for record in last])
+    by_table: dict[Table, dict[object, tuple[Any, bytes | None]]] = {}
+    number = 0
+    for (_, records), data in zip(changes, encoded, strict=True):
+        for record in records:
+            table = get_table(record.__class__)
+            number += 1
+            key = number if table.has_unique_columns else record.id
+            versions = by_table.get(table)
+            if versions is None:
+                versions = by_table[table] = {}
+            versions[key] = record, data
     for table, versions in by_table.items():
-        connection.executemany(table.upsert, [table.row(one, next(encoded)) for one in versions.values()])
+        rest = [one for one, data in versions.values() if data is None]
+        missing = iter(encode_records(rest) if rest else ())
+        rows = [table.row(one, data or next(missing)) for one, data in versions.values()]
+        connection.executemany(table.upsert, rows)
 
 
-def list_records(event: Event) -> Sequence[Record]:
+def list_records(event: Event) -> Sequence[Any]:
     """Return the records as they are after an event; none for an event that changes no record."""
+    payload = event.payload
+    if payload.__class__ is Changed:  # as most are
+        return (payload.record,)
     if isinstance(event, MessagePosted):
         return (read_message(event),)
     if isinstance(event, ConversationCreated):
         return (event.payload.record, *event.payload.members)
-    payload = event.payload
     return (payload.record,) if isinstance(payload, Changed) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (generic)
 
 
-def list_changed_tables(kind: type[Record]) -> frozenset[str]:
-    """Return the tables that a record or event of this kind changes."""
-    found = _CHANGED.get(kind)
-    if found is None:
-        own = frozenset({get_table(kind).name}) if has_table(kind) else _OF_EVENTS
-        found = _CHANGED[kind] = own | list_derived_tables(kind)
+def list_changed_tables(event: Event, records: Sequence[Any]) -> frozenset[str]:
+    """Return the tables that events of this kind change; the records of one are always of the same kinds."""
+    kinds: set[type[Record]] = {record.__class__ for record in records}
+    derived = (list_derived_tables(kind) for kind in (type(event), *kinds))
+    own = {get_table(kind).name for kind in kinds}
+    found = _CHANGED[type(event)] = _OF_EVENTS.union(own, *derived)
     return found
 
 
-_CHANGED: dict[type[Record], frozenset[str]] = {}
+_CHANGED: dict[type[Event], frozenset[str]] = {}
 
 
 # -- reading the log ---------------------------------------------------------------------------------

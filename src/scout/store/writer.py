@@ -56,6 +56,7 @@ class _Request(NamedTuple):
     work: Work
     answer: "asyncio.Future[Any]"
     committed: Callable[[], None]
+    failed: Callable[[], None]
 
 
 class _Outcome(NamedTuple):
@@ -67,6 +68,8 @@ class _Outcome(NamedTuple):
         answer = self.request.answer
         if self.error is None:
             self.request.committed()
+        else:
+            self.request.failed()
         if answer.cancelled():
             return  # the caller is gone; the commit stays
         if self.error is not None:
@@ -94,13 +97,19 @@ class Writer:
         self._running: asyncio.Task[None] | None = None
         self.commits = 0
 
-    async def run(self, work: Callable[[UnitOfWork], T], committed: Callable[[], None] = lambda: None) -> T:
+    async def run(
+        self,
+        work: Callable[[UnitOfWork], T],
+        committed: Callable[[], None] = lambda: None,
+        failed: Callable[[], None] = lambda: None,
+    ) -> T:
         """Return the result of `work` once it is on disk. It may run twice, so it only touches the store.
 
-        `committed` is called once it is on disk, in the order of the log, even if the caller is gone.
+        `committed` is called once it is on disk, in the order of the log, even if the caller is gone;
+        `failed` is called instead if nothing of it is stored.
         """
         loop = asyncio.get_running_loop()
-        request = _Request(work, loop.create_future(), committed)
+        request = _Request(work, loop.create_future(), committed, failed)
         self._waiting.append(request)
         if self._running is None or self._running.done():
             self._running = loop.create_task(self._drain())

@@ -1,5 +1,8 @@
 """The common part of every event: one source, one target, a payload, and the routing metadata."""
 
+import functools
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -67,12 +70,15 @@ class Metadata(Record, omit_defaults=True):
 
 
 class Changed(Record, Generic[T], omit_defaults=True):
-    """The record after a change, with the move, its actor and the reason; replay writes this record."""
+    """The record after a change, with the move, its actor and the reason; replay writes this record.
 
-    record: T
+    The record is the last field, here and in the event, so that the store encodes both at once.
+    """
+
     move: str | None = None
     by: str | None = None
     reason: str = ""
+    record: T
 
 
 class Event(Record, tag_field="type"):
@@ -84,8 +90,8 @@ class Event(Record, tag_field="type"):
     v: int = 1
     source: Ref
     target: Ref
-    payload: Any
     metadata: Metadata = Metadata()
+    payload: Any
 
 
 def get_record(event: Event) -> Any:
@@ -93,7 +99,8 @@ def get_record(event: Event) -> Any:
     return getattr(event.payload, "record", event.payload)
 
 
-_FIELDS = (
+# The fields that may name an agent, and the other ones.
+_AGENTS = (
     "id",
     "agent_id",
     "sender",
@@ -104,6 +111,8 @@ _FIELDS = (
     "holder_id",
     "asker_id",
     "responder_id",
+)
+_OTHERS = (
     "conversation_id",
     "session_id",
     "flight_id",
@@ -115,15 +124,38 @@ _FIELDS = (
 
 def list_concerned(event: Event) -> frozenset[str]:
     """Return the ids of every agent, conversation and record that an event is about."""
-    found = {event.source.id, event.target.id, *event.metadata.target_agents}
     record = get_record(event)
-    for name in _FIELDS:
-        value = getattr(record, name, None)
-        if isinstance(value, str):
-            found.add(value)
-    return frozenset(found)
+    named = (*_get_agents(record.__class__)(record), *_get_others(record.__class__)(record))
+    ids = (one for one in named if isinstance(one, str))
+    return frozenset((event.source.id, event.target.id, *event.metadata.target_agents, *ids))
 
 
 def list_concerned_agents(event: Event) -> list[str]:
     """Return the agent ids among them, sorted."""
-    return sorted(ident for ident in list_concerned(event) if ident.startswith("agt_"))
+    # Every stored event passes here: no function is called for each field.
+    payload = event.payload
+    record = payload.record if payload.__class__ is Changed else get_record(event)
+    named = _get_agents(record.__class__)(record)
+    both = [str(one[6:]) for one in (event.source, event.target) if one[:6] == "agent:"]
+    found = {one for one in (*both, *event.metadata.target_agents, *named) if one.__class__ is str}
+    return sorted([one for one in found if one[:4] == "agt_"])
+
+
+_Values = Callable[[Any], tuple[Any, ...]]
+
+
+@functools.cache
+def _get_agents(kind: type) -> _Values:
+    """Return what reads the fields of a kind of record that may name an agent."""
+    return _build_reader(kind, _AGENTS)
+
+
+@functools.cache
+def _get_others(kind: type) -> _Values:
+    return _build_reader(kind, _OTHERS)
+
+
+def _build_reader(kind: type, fields: tuple[str, ...]) -> _Values:
+    names = [name for name in fields if hasattr(kind, name)]
+    # With two names or more the result is a tuple; a class is no id.
+    return attrgetter(*names, "__class__", "__class__")

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from scout.base.refusal import Diagnostic, Family
+from scout.base.time import Time
 
 
 def _list_needs(needs: tuple[str, ...]) -> str:
@@ -206,6 +207,48 @@ class Busy(Diagnostic, tag="busy"):
     @property
     def message(self) -> str:
         return f"busy ({self.reason}): retry in {self.retry_after:g} s"
+
+
+class NoSuchMoment(Diagnostic, tag="no_such_moment"):
+    """Scout has no history at this moment: it is before the first event, or in the future.
+
+    `first` and `last` are the moments of the first and the last event. A time, `10 minutes ago` and the
+    sequence number of an event between them work.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+
+    moment: str
+    reason: str
+    first: Time | None = None
+    last: Time | None = None
+
+    @property
+    def message(self) -> str:
+        return f"there is no history at {self.moment:.60}: {self.reason}"
+
+
+class HistoryBehind(Diagnostic, tag="history_behind"):
+    """The history does not reach this moment yet. It is built from the log, once, after an upgrade.
+
+    `indexed` of `events` events are done, up to the time `until`. Earlier moments can be shown now; `scout
+    status` shows the progress.
+    """
+
+    family: ClassVar[Family] = Family.LIMIT
+    status: ClassVar[int | None] = 503
+
+    moment: str
+    indexed: int
+    events: int
+    until: Time | None = None
+    retry_after: float = 5
+
+    @property
+    def message(self) -> str:
+        up_to = f", up to {self.until}" if self.until is not None else ""
+        done = f"{self.indexed} of {_count_events(self.events)} are indexed{up_to}"
+        return f"the history does not reach {self.moment:.60} yet: {done}"
 
 
 class PortInUse(Diagnostic, tag="port_in_use"):

@@ -4,7 +4,7 @@ A repair loses nothing: it writes what the directory or git knows already. Every
 the command that a person can run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
 from scout.base.record import Record
@@ -127,6 +127,34 @@ class DifferenceFound(Record):
     agent_id: str | None = None
     folder: str | None = None
     session_id: str | None = None
+
+
+class OngoingChanges(Record):
+    """The agents and folders that a running spawn or finish is changing."""
+
+    agents: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+
+    def touch(self, found: DifferenceFound) -> bool:
+        """Whether a difference is about one of them."""
+        return found.agent_id in self.agents or bool({found.folder, found.subject} & self.folders)
+
+
+def get_difference_key(found: DifferenceFound) -> tuple[TreeDifference, str, str | None]:
+    """Return what makes two differences the same one."""
+    return found.kind, found.subject, found.session_id
+
+
+def confirm_differences(
+    first: Iterable[DifferenceFound], second: Iterable[DifferenceFound]
+) -> tuple[DifferenceFound, ...]:
+    """Return the differences that a second look finds too.
+
+    Disk, git and the directory are read one after the other. A change between two reads looks like a
+    difference, but only once.
+    """
+    known = {get_difference_key(one) for one in first}
+    return tuple(one for one in second if get_difference_key(one) in known)
 
 
 def find_differences(seen: TreeSources) -> tuple[DifferenceFound, ...]:

@@ -9,23 +9,27 @@ from typing import Any
 
 import msgspec
 
+from scout.base.codec import encode_for_store
 from scout.base.record import Record
 from scout.model.events.event_types import read_event
 from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
+from scout.store.history.feed import HISTORY_TABLES, build_batch, read_mark, store_batch
 from scout.store.integrity.damage import build_damage_refusal
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
-from scout.store.unit_of_work import project
+from scout.store.unit_of_work import project, read_events
 
 _SHOWN = 100
+_STEP = 1000
 
 # Tables that change without an event: not compared; they can be lost or rebuilt.
 VOLATILE_TABLES: Mapping[str, str] = {
     "search": "the words of messages and work; rebuilt from the log",
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
+    "history_mark": "how far the history has followed the log",
     "receipts": "responses by idempotency key, kept for a day",
     "chat_cursors": "how far each connector has read",
     "link_attempts": "wrong link codes, kept while they count",
@@ -78,6 +82,7 @@ def _verify(path: Path) -> Report:
             store.execute("BEGIN")  # one snapshot of a store that may be in use
             damage = _find_damage(store)
             events, gaps = _replay(store, copy)
+            _replay_history(store, copy)
             rows, differences = _compare(store, copy)
         finally:
             store.close()
@@ -104,6 +109,16 @@ def _replay(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, t
     return count, tuple(gaps[:_SHOWN])
 
 
+def _replay_history(store: sqlite3.Connection, copy: sqlite3.Connection) -> None:
+    """Repeat the history as far as it has followed the log."""
+    mark, done = read_mark(store) or 0, 0
+    copy.execute("BEGIN")
+    while events := [one for one in read_events(store, done, _STEP) if one.seq <= mark]:
+        store_batch(copy, build_batch(copy, done, events))
+        done = events[-1].seq
+    copy.execute("COMMIT")
+
+
 def _compare(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[Difference, ...]]:
     rows = 0
     differences: list[Difference] = []
@@ -112,7 +127,7 @@ def _compare(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, 
             rows += 1
             if ours != theirs and len(differences) < _SHOWN:
                 differences.append(Difference(table=table.name, id=ident, stored=ours, replayed=theirs))
-    for name, columns in DERIVED_TABLES.items():
+    for name, columns in {**DERIVED_TABLES, **HISTORY_TABLES}.items():
         query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {', '.join(columns)}"
         for one, other in zip_longest(store.execute(query), copy.execute(query)):
             rows += 1
@@ -151,12 +166,25 @@ def _merge_rows(ours: Iterator[_Row], theirs: Iterator[_Row]) -> Iterator[tuple[
             one, other = next(ours, None), next(theirs, None)
 
 
+def _list_defaults(record: type[Record]) -> dict[str, Any]:
+    """Return the fields that a row may lack, as it would hold them."""
+    known = {field.encode_name: field.default for field in msgspec.structs.fields(record)}
+    made = {
+        field.encode_name: field.default_factory()
+        for field in msgspec.structs.fields(record)
+        if field.default_factory is not msgspec.NODEFAULT
+    }
+    given = {name: value for name, value in known.items() if value is not msgspec.NODEFAULT}
+    return msgspec.json.decode(encode_for_store({**given, **made}))
+
+
 def _read_rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
     volatile = VOLATILE_FIELDS.get(table.record, frozenset())
     left_out = {field.encode_name for field in msgspec.structs.fields(table.record) if field.name in volatile}
     columns = tuple(name for name in table.columns if name not in volatile)
+    defaults = _list_defaults(table.record)
     query = f"SELECT id, data{''.join(f', {name}' for name in columns)} FROM {table.name} ORDER BY id"
     for ident, data, *values in connection.execute(query):
-        fields: dict[str, Any] = msgspec.json.decode(data)
+        fields: dict[str, Any] = {**defaults, **msgspec.json.decode(data)}
         kept = {name: value for name, value in fields.items() if name not in left_out}
         yield ident, {**kept, "columns": dict(zip_longest(columns, values))}

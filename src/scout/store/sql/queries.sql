@@ -214,6 +214,10 @@ SELECT id FROM flights WHERE target = :agent AND finished_at IS NULL;
 -- flights_finished_for: what finished for an agent since a moment, newest first
 SELECT data FROM flights WHERE requester_id = :agent AND finished_at > :since ORDER BY finished_at DESC LIMIT :limit;
 
+-- flights_finished_between: what finished for an agent between two moments, newest first
+SELECT data FROM flights WHERE requester_id = :agent AND finished_at > :since AND finished_at <= :until
+ORDER BY finished_at DESC LIMIT :limit;
+
 -- flights_finished_count: how many finished for an agent since a moment, up to a limit
 SELECT count(*) FROM (SELECT 1 FROM flights WHERE requester_id = :agent AND finished_at > :since LIMIT :limit);
 
@@ -262,6 +266,10 @@ SELECT data FROM deliveries WHERE flight_id = :flight ORDER BY id;
 -- deliveries_of_message: the deliveries of a message
 SELECT data FROM deliveries WHERE message_id = :message ORDER BY id LIMIT :limit;
 
+-- wakes_in: what woke somebody in a conversation since a moment, newest first
+SELECT data FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since
+ORDER BY created_at DESC LIMIT :limit;
+
 -- wakes_recent: when agents last caused somebody to be woken in a conversation, newest first
 SELECT d.created_at FROM deliveries AS d
 WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
@@ -269,16 +277,6 @@ AND NOT EXISTS (
     SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.path = '/' || a.owner || '/direct'
 )
 ORDER BY d.created_at DESC LIMIT :limit;
-
--- wakes_recent_count: how often agents caused somebody to be woken in a conversation since a moment, up to a limit
-SELECT count(*) FROM (
-    SELECT 1 FROM deliveries AS d
-    WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
-    AND NOT EXISTS (
-        SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.path = '/' || a.owner || '/direct'
-    )
-    LIMIT :limit
-);
 
 -- questions_all: questions, newest first
 SELECT data FROM questions WHERE id < :before ORDER BY id DESC LIMIT :limit;
@@ -391,9 +389,6 @@ SELECT data FROM allowances WHERE session_id = :session AND state = 'active' LIM
 
 -- attention_all: what needed a user, newest first
 SELECT data FROM attention WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
-
--- attention_same: the open item about the same thing
-SELECT data FROM attention WHERE user = :user AND dedupe = :dedupe AND state IN ('open', 'notified');
 
 -- attention_about: the open items about one thing, whoever it needs
 SELECT data FROM attention WHERE dedupe = :dedupe AND state IN ('open', 'notified');
@@ -696,3 +691,36 @@ SELECT EXISTS (SELECT 1 FROM attention WHERE user > '' AND state IN ('open', 'no
 -- chat_posts_open: posts of a connector that are not shown yet
 SELECT id FROM chat_posts WHERE connector = :connector AND state = 'queued'
 UNION ALL SELECT id FROM chat_posts WHERE connector = :connector AND state = 'sending';
+
+-- history_record: the number under which the history knows a record
+SELECT record FROM history_records WHERE id = :id;
+
+-- history_version: the last event up to a moment that changed a record
+SELECT max(seq) FROM history_versions WHERE record = :record AND seq <= :seq;
+
+-- history_newest: records of a kind that existed at a moment, newest first, each with its state
+SELECT h.record, h.id, (
+    SELECT v.state FROM history_versions v WHERE v.record = h.record AND v.seq <= :seq ORDER BY v.seq DESC LIMIT 1
+) FROM history_records h WHERE h.kind = :kind AND h.record < :before ORDER BY h.record DESC LIMIT :limit;
+
+-- history_newest_of: the same for the records that concern an agent or a user
+SELECT h.record, h.id, (
+    SELECT v.state FROM history_versions v WHERE v.record = h.record AND v.seq <= :seq ORDER BY v.seq DESC LIMIT 1
+) FROM history_parties p CROSS JOIN history_records h ON h.record = p.record
+WHERE p.party = :party AND p.kind = :kind AND p.record < :before ORDER BY p.record DESC LIMIT :limit;
+
+-- history_in: records of a kind that were in one of some states at a moment: those that are still in it, and spans
+SELECT h.record, h.id, h.state FROM json_each(:states) r
+CROSS JOIN history_records h ON h.kind = :kind AND h.state = r.value AND h.entered <= :seq
+UNION ALL
+SELECT h.record, h.id, s.state FROM json_each(:states) r CROSS JOIN json_each(:below) rf
+CROSS JOIN history_spans s ON s.kind = :kind AND s.state = r.value AND s.fork = rf.value AND s.last >= :seq
+CROSS JOIN history_records h ON h.record = s.record
+UNION ALL
+SELECT h.record, h.id, s.state FROM json_each(:states) r CROSS JOIN json_each(:above) rf
+CROSS JOIN history_spans s INDEXED BY history_spans_from
+ON s.kind = :kind AND s.state = r.value AND s.fork = rf.value AND s.entered <= :seq
+CROSS JOIN history_records h ON h.record = s.record;
+
+-- history_concerns: whether a record concerns an agent or a user, or once did
+SELECT EXISTS (SELECT 1 FROM history_parties WHERE party = :party AND kind = :kind AND record = :record);

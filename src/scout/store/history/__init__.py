@@ -1,0 +1,1 @@
+"""The states of records over time: fed behind the log, asked for any moment."""

@@ -1,0 +1,168 @@
+"""Feeding the history: what events say about the states of records, written behind the log.
+
+The log is read and compared with the history on a reader, in steps of a few hundred events. Only the rows
+that follow from them are written in a transaction, together with the mark. So a step is stored whole or not
+at all, and the next one continues from the mark. A history without a mark, or with one beyond the log, is
+built anew.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from scout.base.intervals import find_fork
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.events.envelope import Event, get_record
+from scout.model.history import FOLLOWED, list_parties
+from scout.store.unit_of_work import read_events, read_last_seq
+
+# The tables and their columns, in the order of their keys.
+HISTORY_TABLES = {
+    "history_records": ("record", "id", "kind", "state", "entered"),
+    "history_versions": ("record", "seq", "state"),
+    "history_spans": ("kind", "state", "fork", "last", "entered", "record"),
+    "history_parties": ("party", "kind", "record"),
+    "history_moments": ("tenth", "seq"),
+}
+FAR_BEHIND = 8000  # events: more than a request waits for
+_TENTH = 100  # milliseconds
+_REBUILD = -1
+_UPSERT = (
+    "INSERT INTO history_records VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (record) DO UPDATE SET state = excluded.state, entered = excluded.entered"
+)
+
+
+class CurrentSpan(NamedTuple):
+    """The state that a record is in, since the event `entered`. `record`: the number of its first event."""
+
+    record: int
+    id: str
+    kind: str
+    state: str
+    entered: int
+
+
+class ClosedSpan(NamedTuple):
+    """A state that a record has left, from its first event to its last."""
+
+    kind: str
+    state: str
+    fork: int
+    last: int
+    entered: int
+    record: int
+
+
+class Batch(NamedTuple):
+    """The rows that follow from the events after `after`, up to `last`."""
+
+    after: int
+    last: int
+    records: Sequence[CurrentSpan]
+    versions: Sequence[tuple[int, int, str]]
+    spans: Sequence[ClosedSpan]
+    parties: Sequence[tuple[str, str, int]]
+    moments: Sequence[tuple[int, int]]
+
+
+def read_mark(connection: sqlite3.Connection) -> int | None:
+    """Return the number of the last event that the history knows; None if it must be rebuilt."""
+    found = connection.execute("SELECT max(seq) FROM history_mark").fetchone()[0]
+    return None if found is None or found > read_last_seq(connection) else int(found)
+
+
+def prepare_batch(connection: sqlite3.Connection, limit: int) -> Batch | None:
+    """Return what follows from the next events of the log; None if there are none."""
+    mark = read_mark(connection)
+    if mark is None:
+        return Batch(_REBUILD, 0, (), (), (), (), ())
+    events = list(read_events(connection, mark, limit))
+    return build_batch(connection, mark, events) if events else None
+
+
+def build_batch(history: sqlite3.Connection, after: int, events: Sequence[Event]) -> Batch:
+    """Return what follows from some events, for a history that has followed the log up to `after`."""
+    changes = [(event.seq, get_record(event)) for event in events if type(get_record(event)) in FOLLOWED]
+    known = _read_current(history, [_get_id(record) for _, record in changes])
+    changed: dict[int, CurrentSpan] = {}
+    versions: list[tuple[int, int, str]] = []
+    spans: list[ClosedSpan] = []
+    parties: dict[tuple[str, str, int], None] = {}
+    for seq, record in changes:
+        kind, ident = FOLLOWED[type(record)], _get_id(record)
+        state, before = kind.get_state(record), known.get(ident)
+        number = before.record if before is not None else seq
+        versions.append((number, seq, state))
+        parties |= {(party, kind.name, number): None for party in list_parties(record)}
+        if before is not None and before.state == state:
+            continue
+        if before is not None:
+            spans.append(_close(before, seq - 1))
+        known[ident] = changed[number] = CurrentSpan(number, ident, kind.name, state, seq)
+    last = events[-1].seq
+    return Batch(after, last, [*changed.values()], versions, spans, [*parties], _list_moments(events))
+
+
+def _get_id(record: Record) -> str:
+    return getattr(record, "id")  # noqa: B009 (every stored record has one)
+
+
+def _read_current(history: sqlite3.Connection, idents: Sequence[str]) -> dict[str, CurrentSpan]:
+    query = (
+        "SELECT r.record, r.id, r.kind, r.state, r.entered FROM json_each(?) named "
+        "CROSS JOIN history_records r ON r.id = named.value"
+    )
+    found = history.execute(query, (json.dumps([*dict.fromkeys(idents)]),))
+    return {one.id: one for one in map(CurrentSpan._make, found)}
+
+
+def _close(current: CurrentSpan, last: int) -> ClosedSpan:
+    """Return the span of a state that was left after the event `last`."""
+    fork = find_fork(current.entered, last)
+    return ClosedSpan(current.kind, current.state, fork, last, current.entered, current.record)
+
+
+def get_tenth(time: Time) -> int:
+    """Return the first tenth of a second that does not end before a time."""
+    return -(-(time // 1000) // _TENTH)
+
+
+def _list_moments(events: Iterable[Event]) -> list[tuple[int, int]]:
+    """Return the last event of each tenth. An event takes the place of earlier ones with a later time."""
+    found: list[tuple[int, int]] = []
+    for event in events:
+        tenth = get_tenth(event.time)
+        while found and found[-1][0] >= tenth:
+            found.pop()
+        found.append((tenth, event.seq))
+    return found
+
+
+def store_batch(connection: sqlite3.Connection, batch: Batch) -> None:
+    """Write a step in the open transaction. A step that does not continue from the mark changes nothing."""
+    if batch.after == _REBUILD:
+        _clear(connection)
+        return
+    moved = connection.execute(
+        "UPDATE history_mark SET seq = ? WHERE seq = ?", (batch.last, batch.after)
+    ).rowcount
+    if not moved:
+        return
+    write = connection.executemany
+    write(_UPSERT, batch.records)
+    write("INSERT INTO history_versions VALUES (?, ?, ?)", batch.versions)
+    write("INSERT INTO history_spans VALUES (?, ?, ?, ?, ?, ?)", batch.spans)
+    write("INSERT OR IGNORE INTO history_parties VALUES (?, ?, ?)", batch.parties)
+    # More than the current tenth is only replaced after the clock was set back.
+    connection.execute("DELETE FROM history_moments WHERE tenth >= ?", batch.moments[0][:1])
+    write("INSERT INTO history_moments VALUES (?, ?)", batch.moments)
+
+
+def _clear(connection: sqlite3.Connection) -> None:
+    for table in HISTORY_TABLES:
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("DELETE FROM history_mark")
+    connection.execute("INSERT INTO history_mark VALUES (0)")
