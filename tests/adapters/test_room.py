@@ -24,6 +24,7 @@ KNOWN = {
     "scout.model.delivery",
     "scout.model.permission",
     "scout.model.problems.session",
+    "scout.model.session",
     "scout.policy.disk",
     "scout.ports",
     "scout.ports.folders",

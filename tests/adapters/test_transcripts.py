@@ -17,9 +17,9 @@ from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex import files as codex
 from scout.adapters.codex.adapter import Codex
 from scout.adapters.process.process_table import list_processes
-from scout.adapters.transcript import read_tail
+from scout.adapters.transcript import read_context, read_tail
 from scout.base.refusal import Refused
-from scout.ports import SessionSpec, Tailed, TailLine
+from scout.ports import ContextUse, SessionSpec, Tailed, TailLine
 
 DATA = Path(__file__).parents[1] / "data" / "harness"
 CLAUDE = DATA / "claude" / "home"
@@ -298,3 +298,37 @@ def test_a_line_that_is_too_long_is_left_out_and_a_long_text_is_cut(tmp_path: Pa
     assert told.next == path.stat().st_size
     lines = read_tail(path, 0, 9, lambda entry: [TailLine(who="user", text=entry["text"])])
     assert [len(line.text) for line in lines.lines] == [9000, 1]
+
+
+# -- how full the context is -------------------------------------------------------------------------
+
+
+def write_entries(path: Path, *entries: object) -> Path:
+    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    return path
+
+
+def test_the_context_of_claude_code_is_that_of_its_last_answer(tmp_path: Path) -> None:
+    def answer(tokens: object, **more: object) -> object:
+        usage = {"input_tokens": 5, "cache_read_input_tokens": tokens, "output_tokens": 7}
+        return {"type": "assistant", "message": {"usage": usage}, **more}
+
+    path = write_entries(
+        tmp_path / "a", answer(100), answer(200), answer(9, isSidechain=True), {"type": "user"}
+    )
+    assert read_context(path, claude.read_context) == ContextUse(tokens=212)
+    assert read_context(write_entries(path, answer("many")), claude.read_context) == ContextUse(tokens=12)
+    assert read_context(write_entries(path, {"type": "assistant"}), claude.read_context) is None
+
+
+def test_the_context_of_codex_and_how_much_fits_into_it(tmp_path: Path) -> None:
+    def told(info: object) -> object:
+        return {"type": "event_msg", "payload": {"type": "token_count", "info": info}}
+
+    last = {"last_token_usage": {"total_tokens": 50}}
+    path = write_entries(
+        tmp_path / "a", told({**last, "model_context_window": 200}), told(None), {"type": "x"}
+    )
+    assert read_context(path, codex.read_context) == ContextUse(tokens=50, window=200)
+    assert read_context(write_entries(path, told(last)), codex.read_context) == ContextUse(tokens=50)
+    assert read_context(write_entries(path, {"type": "response_item"}), codex.read_context) is None

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from scout.base.codec import decode, encode_for_store
 from scout.broker.local import LocalScout
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
@@ -53,7 +54,7 @@ def find_rows(log: Path) -> Path:
 def rows(store: sqlite3.Connection) -> dict[str, dict[str, Any]]:
     """Every row of every replayed table, by table and id."""
     return {
-        f"{table.name} {ident}": msgspec.json.decode(data)
+        f"{table.name} {ident}": msgspec.json.decode(encode_for_store(decode(data, table.record)))
         for table in TABLES.values()
         for ident, data in store.execute(f"SELECT id, data FROM {table.name} ORDER BY id")
     }

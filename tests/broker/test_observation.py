@@ -36,10 +36,11 @@ def prints(folder: Path) -> dict[str, str]:
 
 
 def rows(home: Path) -> dict[str, int]:
-    """How many rows every table has."""
+    """How many rows every table has; the history follows the log by itself, whatever is asked."""
     with sqlite3.connect(f"file:{home}/scout.db?mode=ro", uri=True) as store:
         names = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: store.execute(f"SELECT count(*) FROM [{name}]").fetchone()[0] for name in names}
+        kept = [name for name in names if not name.startswith("history_")]
+        return {name: store.execute(f"SELECT count(*) FROM [{name}]").fetchone()[0] for name in kept}
 
 
 async def last(rig: Rig) -> int:

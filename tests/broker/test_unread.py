@@ -208,7 +208,7 @@ async def test_a_direct_talk_is_unread_as_long_as_its_mail_is(rig: Rig) -> None:
     sent = await arc.call(Send(to="/ada/direct", body="one"))
     await arc.call(Send(to="/ada/direct", body="two"))
 
-    async def unread() -> tuple[int, int, int]:
+    async def unread() -> tuple[int | None, int, int]:
         latest = (await rig.operator(Latest())).items
         listed = (await rig.operator(ListConversations())).items
         now = await rig.operator(ShowNow())

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 from scout.base.codec import decode
 from scout.base.refusal import Refused
 from scout.base.time import Time
-from scout.ports import Tailed, TailLine
+from scout.ports import ContextUse, Tailed, TailLine
 
 Entry: TypeAlias = dict[str, Any]
 
@@ -56,6 +56,15 @@ def read_tail(path: Path, after: int, limit: int, lines_of: Callable[[Entry], It
         else:
             found, place = _read_next(file, min(after, size), limit, lines_of)
     return Tailed(lines=tuple(found), next=place, source=str(path))
+
+
+def read_context(path: Path, context_of: Callable[[Entry], ContextUse | None]) -> ContextUse | None:
+    """Return what the end of a transcript tells about the context of its session; none if it does not."""
+    with path.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _HEAD))
+        lines = file.read(_HEAD).split(b"\n")
+    entries = (_parse_entry(line) for line in reversed(lines))
+    return next((use for entry in entries if entry and (use := context_of(entry))), None)
 
 
 def _read_next(
@@ -160,6 +169,12 @@ def get_object(entry: Any, name: str) -> Entry:
 def to_list(value: Any) -> list[Any]:
     """Return a value as a list; an empty one if it is not."""
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def get_count(entry: Any, name: str) -> int:
+    """Return a field as a number; 0 if it is none, or negative."""
+    value = cast("Entry", entry).get(name) if isinstance(entry, dict) else None
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def get_time(entry: Entry, name: str) -> Time | None:

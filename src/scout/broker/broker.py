@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker import first_start
-from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.dispatcher import Dispatcher, PreparationFailed
 from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
+from scout.broker.past.feed import HistoryFeed
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
 from scout.broker.people.supervisor import Connectors
@@ -84,6 +85,7 @@ from scout.store.ledger import Ledger
 from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
+_PROBE_AGAIN = 2.0  # seconds before a harness that could not run is checked again for a request
 _NAMING_EVENTS = (AgentEvent, ReachEvent, GrantEvent, AliasEvent)
 
 
@@ -159,13 +161,14 @@ class Broker:
         )
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)
-        self.dispatcher = Dispatcher(self.services, self._record, self.read)
+        self.dispatcher = Dispatcher(self.services, self._record, self.read, self.glance)
         self.checks = HarnessChecks(play_check or _play_nothing, self.waiters)
         self._notifier = Notifier(self.services, sinks, self.as_system, self.read)
         self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
         self.tree_discovery = TreeDiscovery(self)
         self.disk_caps = DiskCaps(self)
+        self.history = HistoryFeed(self.services.clock, self.read, self.as_system)
         self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
@@ -182,6 +185,7 @@ class Broker:
         self._listeners = self._subscribe()
         self._keeper: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
+        self._probed: dict[str, float] = {}
         self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
 
     # -- start and stop -----------------------------------------------------------------------------
@@ -202,6 +206,7 @@ class Broker:
         await self.warm_keeper.check()
         self.schedules.start()
         await self.connectors.begin()
+        self.history.start()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self._check_queues))
 
     def _check_queues(self) -> None:
@@ -213,12 +218,23 @@ class Broker:
     async def probe(self, *, again: bool = False) -> None:
         """Check which harnesses can run here; `again`: only those that could not at the last check."""
 
-        async def probe_one(name: str, harness: Harness) -> None:
-            self.services.ready[name] = await runtimes.probe_harness(harness)
-
         known = self.services.ready
         wanted = [name for name in self.services.harnesses if not again or not known[name].ready]
-        await asyncio.gather(*(probe_one(name, self.services.harnesses[name]) for name in wanted))
+        await asyncio.gather(*map(self._probe_one, wanted))
+
+    async def _probe_one(self, name: str) -> None:
+        self._probed[name] = asyncio.get_running_loop().time()
+        self.services.ready[name] = await runtimes.probe_harness(self.services.harnesses[name])
+
+    async def became_ready(self, harness: str) -> bool:
+        """Check a harness again that could not run, unless that was checked just now; whether it can run."""
+        known = self.services.ready.get(harness)
+        if known is None or known.ready:
+            return False
+        if asyncio.get_running_loop().time() < self._probed.get(harness, 0.0) + _PROBE_AGAIN:
+            return False
+        await self._probe_one(harness)
+        return self.services.ready[harness].ready
 
     async def wait_for_probe(self) -> None:
         """Wait until the first check of the harnesses is done."""
@@ -228,6 +244,7 @@ class Broker:
     async def close(self) -> None:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
+        await self.history.close()
         await self.schedules.close()
         await self.connectors.close()
         await self.tree_discovery.close()
@@ -280,21 +297,36 @@ class Broker:
         return await self.write(admission.admit_system(self.services, self.services.sweeper_agent), work)
 
     async def write(
-        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
+        self,
+        who: Admitted,
+        work: Callable[[Transaction], T],
+        place: Surroundings | None = None,
+        *,
+        prepares: bool = True,
     ) -> T:
-        """Run `work` in a transaction and publish its events once they are on disk."""
+        """Run `work` in a transaction and publish its events once they are on disk.
+
+        `prepares`: the turn that follows from it may be prepared in the same transaction.
+        """
         last: list[Transaction] = []  # after a rollback `run` is called again: the last one counts
 
+        def drop() -> None:
+            for tx in last:
+                self.dispatcher.drop_prepared(tx)
+
         def run(unit: UnitOfWork) -> T:
+            drop()
             ledger = Ledger(unit.connection, self.signs_of_life, unit)
             tx = Transaction(
                 self.services, ledger, who.actor, who.caller, here=who.here, place=place, cache=self.cache
             )
             last[:] = [tx]
-            return self._run(tx, work)
+            return self._run(tx, work, prepares=prepares)
 
         try:
-            result = await self._database.write(run, lambda: self._publish(last[0]))
+            result = await self._database.write(run, lambda: self._publish(last[0]), drop)
+        except PreparationFailed:
+            return await self.write(who, work, place, prepares=False)
         except Refused as refusal:
             if isinstance(refusal.diagnostic, DirectoryNotAllowed) and await self._has_new_roots():
                 return await self.write(who, work, place)
@@ -306,12 +338,14 @@ class Broker:
             await asyncio.to_thread(self._allow_root, root)
         return result
 
-    def _run(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+    def _run(self, tx: Transaction, work: Callable[[Transaction], T], *, prepares: bool) -> T:
         """Run `work` and what follows from it. If that fails, the cache forgets what it learned from it."""
         try:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
                 wake_agent(tx, tx.actor.agent_id, "it was active")
+            if tx.events and prepares:
+                self.dispatcher.prepare_with_ask(tx)
             if tx.events:
                 _apply_effects(tx)
         except BaseException:
@@ -335,6 +369,7 @@ class Broker:
         self.cache.make_room()
         new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
         self.services.roots = (*self.services.roots, *new_roots)  # before a program is started in one
+        self.dispatcher.adopt_prepared(tx)
         self.waiters.tell(*{event.target.id for event in tx.events})
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)

@@ -25,8 +25,11 @@ from scout.broker.operations import (
     why,
     work,
 )
+from scout.broker.past import lists as past_lists
+from scout.broker.past import moments
+from scout.broker.past import records as past_records
 from scout.broker.people import bindings, connectors, schedules, tasks, users
-from scout.broker.sessions import control, observation, records, runtimes
+from scout.broker.sessions import control, observation, runtimes
 from scout.broker.tree import (
     finish,
     hook_reports,
@@ -38,6 +41,7 @@ from scout.broker.tree import (
     spawn,
     view,
 )
+from scout.model.history import Moment
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -85,29 +89,34 @@ READ, WRITE, DISK, ASYNC = Manner
 
 
 class Handler(NamedTuple):
-    """`wait` answers a request with `wait` seconds. `after_probe`: the harnesses must have been probed."""
+    """`wait` answers a request with `wait` seconds, `past` one with a moment in `at`.
+
+    `after_probe`: the harnesses must have been probed.
+    """
 
     function: Callable[[Any, Any], Any]
     manner: Manner
     wait: Callable[[Any, Any], Any] | None = None
     after_probe: bool = False
+    past: Callable[[Any, Any, Moment], Any] | None = None
 
 
 HANDLERS: Mapping[type[Request[Any]], Handler] = {
     # -- overview
     overview_requests.ShowStatus: Handler(overview.show_status, READ),
-    overview_requests.ShowNow: Handler(overview.show_now, READ),
+    overview_requests.ShowNow: Handler(overview.show_now, READ, past=past_records.show_now),
     overview_requests.MarkLooked: Handler(overview.mark_seen, WRITE),
     overview_requests.PauseScout: Handler(pause.pause, WRITE),
     overview_requests.ResumeScout: Handler(pause.resume, WRITE),
     overview_requests.ReloadSettings: Handler(overview.reload_settings, DISK),
     overview_requests.ListNodes: Handler(overview.list_nodes, READ),
     overview_requests.ReadLog: Handler(overview.read_log, READ),
+    overview_requests.ShowActivity: Handler(moments.show_activity, ASYNC),
     # -- agents
     agent_requests.WhoAmI: Handler(agents.identify, ASYNC),
     agent_requests.RegisterAgent: Handler(agents.register, WRITE),
-    agent_requests.Who: Handler(agents.list_agents, READ),
-    agent_requests.ShowAgent: Handler(agents.show, READ),
+    agent_requests.Who: Handler(agents.list_agents, READ, past=past_lists.list_agents),
+    agent_requests.ShowAgent: Handler(agents.show, READ, past=past_records.show_agent),
     agent_requests.ConfigureAgent: Handler(agents.configure, WRITE),
     agent_requests.RetireAgent: Handler(revival.retire_agent, ASYNC),
     agent_requests.ReviveAgent: Handler(revival.revive_agent, ASYNC),
@@ -120,7 +129,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     endpoint_requests.RemoveEndpoint: Handler(endpoints.remove_endpoint, WRITE),
     agent_requests.MoveProject: Handler(agents.move_project, WRITE),
     # -- sessions
-    session_requests.ListSessions: Handler(records.list_sessions, READ),
+    session_requests.ListSessions: Handler(control.list_sessions, ASYNC, past=past_lists.list_sessions),
     session_requests.CloseSession: Handler(terminals.close_session, WRITE),
     session_requests.GetSession: Handler(control.show_session, ASYNC),
     session_requests.StartSession: Handler(control.start_session, ASYNC),
@@ -174,8 +183,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     # -- asks
     ask_requests.MakeAsk: Handler(asks.make_ask, WRITE, wait=waits.wait_for_result, after_probe=True),
     ask_requests.GetAsk: Handler(flights.get_ask, READ),
-    ask_requests.ListFlights: Handler(flights.list_flights, READ),
-    ask_requests.GetFlight: Handler(flights.get, READ, wait=waits.wait_for_flight),
+    ask_requests.ListFlights: Handler(flights.list_flights, READ, past=past_lists.list_flights),
+    ask_requests.GetFlight: Handler(
+        flights.get, READ, wait=waits.wait_for_flight, past=past_records.get_flight
+    ),
     ask_requests.StartFlight: Handler(flights.start, WRITE),
     ask_requests.BlockFlight: Handler(flights.block, WRITE),
     ask_requests.ResumeFlight: Handler(flights.resume, WRITE),
@@ -189,16 +200,18 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     observation_requests.ShowDiff: Handler(observation.show_diff, ASYNC),
     # -- questions
     question_requests.CreateQuestion: Handler(questions.create, WRITE, wait=waits.wait_for_answer),
-    question_requests.ListQuestions: Handler(questions.list_questions, READ),
-    question_requests.GetQuestion: Handler(questions.get, READ, wait=waits.wait_for_answer),
+    question_requests.ListQuestions: Handler(questions.list_questions, READ, past=past_lists.list_questions),
+    question_requests.GetQuestion: Handler(
+        questions.get, READ, wait=waits.wait_for_answer, past=past_records.get_question
+    ),
     question_requests.AnswerQuestion: Handler(questions.answer, WRITE),
     question_requests.DeclineQuestion: Handler(questions.decline, WRITE),
     question_requests.CloseQuestion: Handler(questions.close, WRITE),
     question_requests.ReopenQuestion: Handler(questions.reopen, WRITE),
     # -- work
     work_requests.CreateWork: Handler(work.create, WRITE),
-    work_requests.ListWork: Handler(work.list_work, READ),
-    work_requests.GetWork: Handler(work.get, READ),
+    work_requests.ListWork: Handler(work.list_work, READ, past=past_lists.list_work),
+    work_requests.GetWork: Handler(work.get, READ, past=past_records.get_work),
     work_requests.StartWork: Handler(work.start, WRITE),
     work_requests.ProgressWork: Handler(work.report_progress, WRITE),
     work_requests.WaitWork: Handler(work.wait, WRITE),
@@ -211,8 +224,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     work_requests.UpdateWork: Handler(work.update, WRITE),
     work_requests.RelateWork: Handler(work.relate, WRITE),
     # -- attention
-    attention_requests.ListAttention: Handler(attention.list_attention, READ),
-    attention_requests.GetAttention: Handler(attention.get, READ, wait=waits.wait_for_decision),
+    attention_requests.ListAttention: Handler(attention.list_attention, READ, past=past_lists.list_attention),
+    attention_requests.GetAttention: Handler(
+        attention.get, READ, wait=waits.wait_for_decision, past=past_records.get_attention
+    ),
     attention_requests.RaiseAttention: Handler(attention.raise_item, WRITE, wait=waits.wait_for_decision),
     attention_requests.Need: Handler(attention.raise_need, WRITE, wait=waits.wait_for_decision),
     attention_requests.Consult: Handler(attention.raise_consult, WRITE),
@@ -274,6 +289,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     access_requests.ListCards: Handler(access.list_cards, READ),
     access_requests.ShowCard: Handler(access.show_card, READ),
     access_requests.RevokeCard: Handler(access.revoke_card, WRITE),
+    access_requests.OpenWeb: Handler(access.create_web_link, WRITE),
     access_requests.CreateToken: Handler(access.create_token, WRITE),
     access_requests.ListTokens: Handler(access.list_tokens, READ),
     access_requests.RevokeToken: Handler(access.revoke_token, WRITE),

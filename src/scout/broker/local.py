@@ -1,8 +1,7 @@
 """Scout as one caller sees it: every request is answered in the caller's name."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -12,15 +11,17 @@ from scout.broker import references
 from scout.broker.handlers import HANDLERS, Handler, Manner
 from scout.broker.nearby_projects import add_projects
 from scout.broker.operations import overview, waits
+from scout.broker.past.moments import PastBroker, show_past
 from scout.broker.people.connectors import ConnectorBroker
 from scout.broker.routing import attachments
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.call import CallContext, run_once
-from scout.broker.transaction.streams import Hub
+from scout.broker.transaction.streams import Feed, Hub
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.finish_steps import FinishBroker
 from scout.model.events.envelope import Event
 from scout.model.problems.request import TooLarge
+from scout.model.problems.session import HarnessUnavailable
 from scout.model.problems.target import UnknownTarget
 from scout.policy.limits import check_attachments, check_streams
 from scout.policy.permit import check_operation
@@ -35,12 +36,13 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(FinishBroker, ConnectorBroker, Protocol):
+class LocalBroker(FinishBroker, ConnectorBroker, PastBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub
 
     async def wait_for_probe(self) -> None: ...
+    async def became_ready(self, harness: str) -> bool: ...
     def tally(self, name: str) -> None: ...
 
 
@@ -55,12 +57,24 @@ class LocalScout:
         """Answer a request. A change is on disk before the answer is given."""
         try:
             request = apply_route(request)
-            return await self._answer(request)
+            return await self._answer_when_ready(request)
         except Refused as refusal:
             self._broker.tally("refused")
             self.open_call().count("diagnostics_generated", refusal.diagnostic.message)
             problem = await self._add_projects(refusal.diagnostic)
             raise Refused(await self._correct_remedies(request, problem)) from None
+
+    async def _answer_when_ready(self, request: Request[Any]) -> Any:
+        """Answer a request. A harness may be ready since its last check: it was installed or logged in."""
+        try:
+            return await self._answer(request)
+        except Refused as refusal:
+            problem = refusal.diagnostic
+            if not isinstance(problem, HarnessUnavailable):
+                raise
+            if not await self._broker.became_ready(problem.harness):
+                raise
+        return await self._answer(request)
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
@@ -69,6 +83,8 @@ class LocalScout:
         handler = HANDLERS[type(request)]
         if handler.after_probe:
             await self._broker.wait_for_probe()
+        if handler.past is not None and getattr(request, "at", None) is not None:
+            return await show_past(call, request, handler.past)
         if handler.wait is not None and getattr(request, "wait", 0):
             return await handler.wait(call, request)
         return await self._perform(call, request)
@@ -167,21 +183,35 @@ class LocalScout:
 
     async def watch(self, request: Watch) -> AsyncGenerator[Event]:
         """Yield the events that the caller may read, as they are committed."""
+        news = asyncio.Event()
+        feed = await self.follow(request, news.set)
+        try:
+            async for past in feed.read_past():
+                for event in past:
+                    yield event
+            while not feed.is_closed:
+                news.clear()
+                for event in feed.take():
+                    yield event
+                await news.wait()
+        finally:
+            feed.close()
+
+    async def follow(self, request: Watch, notify: Callable[[], None]) -> Feed:
+        """Open a stream of the events that the caller may read; `notify` tells that there are new ones."""
         check_operation(self.who.actor, request.operation)
         call, broker, after = self.open_call(), self._broker, request.after
         request = await self._expand_references(request)
         if after is not None and after < 0:
             raise Refused(BadRequest(problem="log numbers start at 1", field="after"))
         wanted = await call.read(lambda tx: overview.build_event_filter(tx, request, broker.glance))
-
-        async def read(place: int) -> list[Event]:
-            return await broker.read(
-                lambda ledger: list(ledger.facts("events_after", after=place, limit=_PAGE))
-            )
-
         client = self.who.actor.token_id or "the broker"
         check_streams(client, broker.hub.count(client), broker.services.rules.limits)
-        last = broker.glance().last_seq()
-        async with aclosing(broker.hub.follow(client, wanted, after, read, last)) as events:
-            async for event in events:
-                yield event
+        if after is None:
+            return broker.hub.open(client, wanted, notify, place=broker.glance().last_seq())
+        return broker.hub.open(client, wanted, notify, place=after, read=self._read_events)
+
+    async def _read_events(self, after: int) -> list[Event]:
+        return await self._broker.read(
+            lambda ledger: list(ledger.facts("events_after", after=after, limit=_PAGE))
+        )

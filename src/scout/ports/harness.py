@@ -263,12 +263,23 @@ class TailLine(Record, omit_defaults=True):
     at: Time | None = None
 
 
+class ContextUse(Record):
+    """How many tokens the context of a session holds; `window`: how many it can hold, if known."""
+
+    tokens: int
+    window: int | None = None
+
+
 class Tailed(Record):
-    """A part of a transcript; `next` is where the next part begins. `source` is the harness's own file."""
+    """A part of a transcript; `next` is where the next part begins. `source` is the harness's own file.
+
+    `context` is read with the last lines only.
+    """
 
     lines: tuple[TailLine, ...]
     next: int
     source: str
+    context: ContextUse | None = None
 
 
 class Transcript(Record):
@@ -279,11 +290,12 @@ class Transcript(Record):
 
 
 class OpenedSession(Record):
-    """The command that resumes a session in a person's terminal."""
+    """The command that resumes a session in a person's terminal. `joins`: it joins the running program."""
 
     command: tuple[str, ...]
     cwd: str | None = None
     environment: Mapping[str, str] = {}
+    joins: bool = False
 
 
 class Harness(Protocol):

@@ -1,11 +1,12 @@
 """The clock, random ids, the disk, and notifications."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import Protocol
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.session import ProcessLoad
 from scout.policy.disk import StoredFolder
 
 
@@ -109,6 +110,10 @@ class KeptRuns(SessionFolders, Protocol):
 
     def last_words(self, session_id: str, lines: int) -> tuple[str, ...]:
         """Return the last lines that the newest program of a session wrote to stderr."""
+        ...
+
+    def measure_load(self, pids: Iterable[int]) -> dict[int, ProcessLoad]:
+        """Return what these programs and their descendants use now, by pid. Blocks."""
         ...
 
     def list_kept(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from scout.base.record import Record
+from scout.base.time import Time
 from scout.model.alias import Alias
 from scout.model.card import Card
 from scout.model.grant import Action, Grant
@@ -187,6 +188,22 @@ class RotateToken(Write[Minted]):
     permission: ClassVar[str] = "the operator, or the token itself"
 
     token_id: Words
+
+
+class WebLink(Record):
+    """A link that signs a browser in, once, until `expires_at`."""
+
+    url: str
+    expires_at: Time
+
+
+class OpenWeb(Write[WebLink]):
+    """Create a link that opens the web page. It works once, within a minute."""
+
+    operation: ClassVar[str] = "web"
+    route: ClassVar[str] = "POST /v1/web/links"
+    status: ClassVar[int] = 201
+    permission: ClassVar[str] = "the operator"
 
 
 class GrantView(Grant):

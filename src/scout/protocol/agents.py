@@ -3,6 +3,7 @@
 from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import UNSET
 
 from scout.base.record import Record
 from scout.base.refusal import Candidate
@@ -13,8 +14,8 @@ from scout.model.events.event_types import AnyEvent
 from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.status import AgentStatus
-from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, describe
-from scout.protocol.request import Page, Request, Write
+from scout.protocol.parameters import Address, At, Cursor, Limit, Revision, Words, describe
+from scout.protocol.request import Page, PastMoment, Request, Write
 
 
 class AgentView(Agent):
@@ -32,16 +33,17 @@ class AgentView(Agent):
 class AgentDetail(AgentView):
     """An agent with its endpoints, sessions, open work, aliases and active reservations.
 
-    `notes`: what its owner should know.
+    `notes`: what its owner should know. Unread messages are not known for the past.
     """
 
     endpoints: tuple[Endpoint, ...] = ()
     sessions: tuple[Session, ...] = ()
     open_flights: int = 0
-    unread: int = 0
+    unread: int | None = 0
     aliases: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    moment: PastMoment = UNSET
 
 
 class Identity(Record):
@@ -133,6 +135,7 @@ class Who(Request[Page[AgentView]]):
     all: Annotated[bool, describe("include people and Scout's own agents")] = False
     cursor: Cursor = None
     limit: Limit = None
+    at: At = None
 
 
 class ShowAgent(Request[AgentDetail]):
@@ -144,6 +147,7 @@ class ShowAgent(Request[AgentDetail]):
     permission: ClassVar[str] = "only what you may see"
 
     address: Address
+    at: At = None
 
 
 class ConfigureAgent(Write[AgentDetail]):

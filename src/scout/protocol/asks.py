@@ -2,13 +2,15 @@
 
 from typing import Annotated, ClassVar
 
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.ask import Ask, AskedChild, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import Flight, FlightState
 from scout.model.waiting import WaitingKind
-from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, describe
-from scout.protocol.request import Page, Request, Write
+from scout.protocol.parameters import At, Body, Cursor, Limit, Revision, Seconds, Words, describe
+from scout.protocol.request import Page, PastMoment, Request, Write
 
 
 class MakeAsk(Write[AskReceipt]):
@@ -84,6 +86,7 @@ class FlightView(Flight):
     model_resolved: str | None = None
     model_observed: str | None = None
     effort: str | None = None
+    moment: PastMoment = UNSET
 
 
 class AskView(Record):
@@ -121,6 +124,7 @@ class ListFlights(Request[Page[FlightView]]):
     state: FlightState | None = None
     cursor: Cursor = None
     limit: Limit = None
+    at: At = None
 
 
 class GetFlight(Request[FlightView]):
@@ -136,6 +140,7 @@ class GetFlight(Request[FlightView]):
         Seconds, describe("wait up to this many seconds for its end or its question to you, maximum 60")
     ] = 0
     seen: Annotated[int | None, describe("return as soon as the revision differs from this")] = None
+    at: At = None
 
 
 class StartFlight(Write[FlightView]):

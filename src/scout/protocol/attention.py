@@ -2,12 +2,25 @@
 
 from typing import Annotated, ClassVar
 
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.allowance import AllowanceScope
 from scout.model.attention import Attention, AttentionKind, AttentionMove, Risk
-from scout.protocol.parameters import Address, Body, Cursor, Key, Limit, Revision, Seconds, Words, describe
-from scout.protocol.request import Request, Write
+from scout.protocol.parameters import (
+    Address,
+    At,
+    Body,
+    Cursor,
+    Key,
+    Limit,
+    Revision,
+    Seconds,
+    Words,
+    describe,
+)
+from scout.protocol.request import PastMoment, Request, Write
 
 AttentionId = Annotated[Words, describe("the item's id")]
 _RETURN: dict[str, str] = {"flightId": "flight", "workItemId": "work", "expiresIn": "expires-in"}
@@ -34,6 +47,7 @@ class AttentionView(Attention):
     agent_address: str = ""
     decided_by_address: str | None = None
     may_decide: bool = False
+    moment: PastMoment = UNSET
 
 
 class AgentNeeds(Record):
@@ -51,6 +65,7 @@ class AttentionPage(Record):
     items: tuple[AttentionView, ...]
     next: str | None = None
     agents: tuple[AgentNeeds, ...] = ()
+    moment: PastMoment = UNSET
 
 
 class ListAttention(Request[AttentionPage]):
@@ -70,6 +85,7 @@ class ListAttention(Request[AttentionPage]):
     raised: Annotated[bool, describe("items you raised, instead of items for you")] = False
     cursor: Cursor = None
     limit: Limit = None
+    at: At = None
 
 
 class GetAttention(Request[AttentionView]):
@@ -82,6 +98,7 @@ class GetAttention(Request[AttentionView]):
 
     attention_id: AttentionId
     wait: Annotated[Seconds, describe("wait up to this many seconds for a decision, maximum 60")] = 0
+    at: At = None
 
 
 class RaiseAttention(Write[AttentionView]):

@@ -118,8 +118,21 @@ class Spent(Record):
     harness_execution: Account
 
 
+class UsageCaps(Record):
+    """The daily caps on execution tokens, and what counts against them today.
+
+    `spent_today`: of all agents you may read. `highest`: the agent that used most today, and how much.
+    """
+
+    tokens_per_day: int | None = None
+    agent_tokens_per_day: int | None = None
+    spent_today: int = 0
+    highest: str | None = None
+    highest_today: int = 0
+
+
 class UsageReport(Record):
-    """Token usage by ledger over a period, with its trend."""
+    """Token usage by ledger over a period, with its trend and the daily caps."""
 
     since: Time
     until: Time
@@ -127,6 +140,7 @@ class UsageReport(Record):
     agent: str | None = None
     totals: dict[str, Account]
     trend: tuple[Spent, ...]
+    caps: UsageCaps = UsageCaps()
 
 
 class ShowUsage(Request[UsageReport]):

@@ -7,6 +7,7 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
+from scout.model.session import ProcessLoad
 from scout.protocol.parameters import Seconds, Words, describe
 from scout.protocol.request import Request
 
@@ -18,7 +19,7 @@ class Sighting(Record, omit_defaults=True):
     """A session or sub-agent that a harness exposes on this machine. It is not an agent.
 
     `source` is where it was seen, `limits` what cannot be seen there. `session_id` is Scout's id,
-    if Scout knows the session; otherwise `attach` is how to attach it.
+    if Scout knows the session; otherwise `attach` is how to attach it. `load`: what its processes use now.
     """
 
     harness: str
@@ -36,6 +37,7 @@ class Sighting(Record, omit_defaults=True):
     session_id: str | None = None
     agent: str | None = None
     attach: Remedy | None = None
+    load: ProcessLoad | None = None
 
 
 class HarnessObservation(Record, omit_defaults=True):
@@ -74,13 +76,19 @@ class TailEntry(Record, omit_defaults=True):
     at: Time | None = None
 
 
-class Tail(Record):
-    """Part of a session's transcript. Pass `next` to continue. `source` is the harness's own file."""
+class Tail(Record, omit_defaults=True):
+    """Part of a session's transcript. Pass `next` to continue. `source` is the harness's own file.
+
+    `context_tokens`: how many tokens its context holds; `context_window`: how many it can hold. They come
+    with the last lines, where the harness tells them.
+    """
 
     session_id: str
     lines: tuple[TailEntry, ...]
     next: int
     source: str
+    context_tokens: int | None = None
+    context_window: int | None = None
 
 
 class TailSession(Request[Tail]):

@@ -4,6 +4,7 @@ Routes, OpenAPI, the client, the command line and remedies are read off it, so t
 render a remedy as its own next step.
 """
 
+import functools
 import json
 import shlex
 from typing import Any, cast
@@ -78,6 +79,7 @@ _LOCAL = (
     build_local_operation("down", "Stop the daemon. Running sessions keep running."),
     build_local_operation("restart", "Restart the daemon."),
     build_local_operation("doctor", "Check this installation and show how to fix problems."),
+    build_local_operation("tui", "Open the terminal application."),
     build_local_operation("demo", "Run a demo with two agents in two sample projects."),
     build_local_operation("setup", "Connect Scout to a host program such as Claude Code.", "host?"),
     build_local_operation("mcp", "Run as a stdio MCP server (started by the host).", host=""),
@@ -123,6 +125,18 @@ def check_remedy(remedy: Remedy) -> list[str]:
 
 def build_command_line(remedy: Remedy) -> str:
     """Return the remedy as a command that can be pasted into a shell."""
+    given = tuple(remedy.parameters.items())
+    if all(value.__class__ is str and len(value) <= _LONGEST_WORD for _, value in given):
+        return _build_known_line(remedy.operation, given)  # the same hints are given again and again
+    return _build_line(remedy)
+
+
+@functools.lru_cache(maxsize=4096)
+def _build_known_line(operation: str, parameters: tuple[tuple[str, str], ...]) -> str:
+    return _build_line(Remedy(operation=operation, parameters=dict(parameters)))
+
+
+def _build_line(remedy: Remedy) -> str:
     operation = OPERATIONS.get(remedy.operation)
     if operation is None:
         raise Refused(

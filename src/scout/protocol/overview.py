@@ -2,20 +2,34 @@
 
 from typing import Annotated, ClassVar
 
+import msgspec
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.events.event_types import AnyEvent
+from scout.model.history import Moment
 from scout.model.node import Node, Pause
 from scout.protocol.agents import AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AgentNeeds, AttentionView
-from scout.protocol.parameters import Cursor, Limit, Words, describe
-from scout.protocol.request import Page, Request, Write
+from scout.protocol.parameters import At, Cursor, Limit, Words, describe
+from scout.protocol.request import Page, PastMoment, Request, Write
 from scout.protocol.reservations import ReservationView
 
 
+class HistoryProgress(Record):
+    """How many events of the log the history has read, while it is being built."""
+
+    indexed: int
+    events: int
+
+
+MOST_BUCKETS = 500
+
+
 class Status(Record, omit_defaults=True):
-    """The daemon's address and state, and the state of each connector."""
+    """The daemon's address and state, the state of each connector, and a history that is being built."""
 
     url: str
     socket: str
@@ -25,6 +39,7 @@ class Status(Record, omit_defaults=True):
     home: str
     paused: Pause | None = None
     connectors: dict[str, str] = {}
+    history: HistoryProgress | None = None
 
 
 class ShowStatus(Request[Status]):
@@ -37,14 +52,15 @@ class ShowStatus(Request[Status]):
 class Now(Record):
     """Summary: needs you, running, finished since the last check. `at` is when it was read.
 
-    `reservations`: your own active ones, and those of others where you are.
+    `reservations`: your own active ones, and those of others where you are. In the past `at` is the moment,
+    and neither unread messages nor reservations are known.
     """
 
     at: Time
     since: Time | None
     needs_me: tuple[AttentionView, ...]
     needs_by_agent: tuple[AgentNeeds, ...]
-    unread: int
+    unread: int | None
     open: tuple[FlightView, ...]
     finished: tuple[FlightView, ...]
     finished_count: int
@@ -52,6 +68,7 @@ class Now(Record):
     agents: int
     paused: Pause | None = None
     reservations: tuple[ReservationView, ...] = ()
+    moment: PastMoment = UNSET
 
 
 class ShowNow(Request[Now]):
@@ -61,8 +78,10 @@ class ShowNow(Request[Now]):
     route: ClassVar[str] = "GET /v1/now"
 
     since: Annotated[
-        Time | None, describe("show what finished since this time; default: your last check")
+        Time | None,
+        describe("show what finished since this time; default: your last check; with `at`, an hour before"),
     ] = None
+    at: At = None
 
 
 class SeenMark(Record):
@@ -131,6 +150,37 @@ class ListNodes(Request[Page[Node]]):
 
     cursor: Cursor = None
     limit: Limit = None
+
+
+class Activity(Record):
+    """The first and the last moment that can be shown, and the events of each part between two times.
+
+    `counts`: the parts are equally long. `events`: all events of the log; more than `last` has while the
+    history is being built.
+    """
+
+    first: Moment
+    last: Moment
+    events: int
+    from_: Time = msgspec.field(name="from")
+    to: Time
+    counts: tuple[int, ...]
+
+
+class ShowActivity(Request[Activity]):
+    """Show how far the history reaches, and how much happened when."""
+
+    operation: ClassVar[str] = "activity"
+    route: ClassVar[str] = "GET /v1/activity"
+    permission: ClassVar[str] = "the operator"
+
+    from_: Annotated[Words | None, describe("begin at this moment; default: the first event")] = (
+        msgspec.field(name="from", default=None)
+    )
+    to: Annotated[Words | None, describe("end at this moment; default: the last event")] = None
+    buckets: Annotated[
+        int, msgspec.Meta(ge=1, le=MOST_BUCKETS), describe(f"number of parts, maximum {MOST_BUCKETS}")
+    ] = 24
 
 
 class ReadLog(Request[Page[AnyEvent]]):

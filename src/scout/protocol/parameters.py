@@ -19,4 +19,8 @@ Address = Annotated[Words, describe("a handle, path, birth branch, alias, id or 
 Body = Annotated[str, describe("Markdown text, maximum 256 KiB")]
 Cursor = Annotated[Words | None, describe("the `next` value of the previous page")]
 Limit = Annotated[int | None, describe("page size; default 50, maximum 200")]
+At = Annotated[
+    Words | None,
+    describe("show it as it was: a time, a while such as '10 minutes ago', or a sequence number of the log"),
+]
 Revision = Annotated[int | None, describe("the revision you read; refused if the record has changed since")]

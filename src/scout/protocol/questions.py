@@ -2,11 +2,13 @@
 
 from typing import Annotated, ClassVar
 
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.model.question import Question, QuestionState
 from scout.model.work_item import WorkItem
-from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, describe
-from scout.protocol.request import Page, Request, Write
+from scout.protocol.parameters import At, Body, Cursor, Limit, Revision, Seconds, Words, describe
+from scout.protocol.request import Page, PastMoment, Request, Write
 
 
 class QuestionView(Question):
@@ -16,6 +18,7 @@ class QuestionView(Question):
     responder_address: str
     work_item: WorkItem | None = None
     notes: tuple[str, ...] = ()
+    moment: PastMoment = UNSET
 
 
 class CreateQuestion(Write[QuestionView]):
@@ -56,6 +59,7 @@ class ListQuestions(Request[Page[QuestionView]]):
     state: Annotated[QuestionState | None, describe("only in this state")] = None
     cursor: Cursor = None
     limit: Limit = None
+    at: At = None
 
 
 class GetQuestion(Request[QuestionView]):
@@ -68,6 +72,7 @@ class GetQuestion(Request[QuestionView]):
 
     question_id: Words
     wait: Annotated[Seconds, describe("wait up to this many seconds for an answer, maximum 60")] = 0
+    at: At = None
 
 
 class Spawn(Record, forbid_unknown_fields=True):

@@ -6,18 +6,26 @@ Routes, OpenAPI, the client, the command line and remedies are all read off thes
 import re
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args
 
+from msgspec import UNSET, UnsetType
+
 from scout.base.record import Record
+from scout.model.history import Moment
 from scout.protocol.parameters import Key, describe
 
 T = TypeVar("T")
+PastMoment = Moment | UnsetType  # left out of results that show the present
 _CAPITAL = re.compile(r"[A-Z]")
 
 
 class Page(Record, Generic[T]):
-    """One page of a list. `next` is the cursor of the next page, None on the last."""
+    """One page of a list. `next` is the cursor of the next page, None on the last.
+
+    `moment`: it shows the past, as it was then.
+    """
 
     items: tuple[T, ...]
     next: str | None = None
+    moment: PastMoment = UNSET
 
 
 class Request(Record, Generic[T], forbid_unknown_fields=True):

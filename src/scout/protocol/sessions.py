@@ -10,8 +10,8 @@ from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Missing
-from scout.model.session import Session
-from scout.protocol.parameters import Cursor, Limit, Seconds, Words, describe
+from scout.model.session import ProcessLoad, Session
+from scout.protocol.parameters import At, Cursor, Limit, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 
 SessionId = Annotated[Words, describe("the session's id")]
@@ -28,9 +28,13 @@ class TokenUse(Record):
 
 
 class ListedSession(Session):
-    """A session with its agent's address."""
+    """A session with its agent's address.
+
+    `load`: what its processes use now, while they run; a list has it only with `live`.
+    """
 
     address: str
+    load: ProcessLoad | None = None
 
 
 class SessionView(ListedSession):
@@ -57,6 +61,7 @@ class ListSessions(Request[Page[ListedSession]]):
     live: Annotated[bool, describe("only sessions that have not ended")] = False
     cursor: Cursor = None
     limit: Limit = None
+    at: At = None
 
 
 class GetSession(Request[SessionView]):

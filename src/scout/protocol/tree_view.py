@@ -157,13 +157,17 @@ class TreeFinding(Record, omit_defaults=True):
 
 
 class Reconciliation(Record, omit_defaults=True):
-    """The differences that were found, and what was done about them. `clean`: nothing is left."""
+    """The differences that were found, and what was done about them. `clean`: nothing is left.
+
+    `left_out`: agents and folders that a running spawn or finish is changing. Compare again afterwards.
+    """
 
     projects: tuple[str, ...] = ()
     agents: int = 0
     findings: tuple[TreeFinding, ...] = ()
     clean: bool = True
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class ReconcileTree(Write[Reconciliation]):

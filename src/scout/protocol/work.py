@@ -2,12 +2,14 @@
 
 from typing import Annotated, ClassVar
 
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import Priority, Relation, RelationKind, WorkItem, WorkState
-from scout.protocol.parameters import Cursor, Limit, Revision, Words, describe
-from scout.protocol.request import Page, Request, Write
+from scout.protocol.parameters import At, Cursor, Limit, Revision, Words, describe
+from scout.protocol.request import Page, PastMoment, Request, Write
 
 WorkId = Annotated[Words, describe("the work item's id")]
 
@@ -36,6 +38,7 @@ class WorkView(WorkItem):
     related_by: tuple[Relation, ...] = ()
     steps: tuple[WorkStep, ...] = ()
     notes: tuple[str, ...] = ()
+    moment: PastMoment = UNSET
 
 
 class CreateWork(Write[WorkView]):
@@ -81,6 +84,7 @@ class ListWork(Request[Page[WorkView]]):
     all: Annotated[bool, describe("include done and cancelled items")] = False
     cursor: Cursor = None
     limit: Limit = None
+    at: At = None
 
 
 class GetWork(Request[WorkView]):
@@ -92,6 +96,7 @@ class GetWork(Request[WorkView]):
     permission: ClassVar[str] = "its participants, or callers who may read them"
 
     work_item_id: WorkId
+    at: At = None
 
 
 class StartWork(Write[WorkView]):

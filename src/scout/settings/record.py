@@ -116,6 +116,11 @@ class Settings(Record):
         return f"{self.home}/identity.key"
 
     @property
+    def page_key(self) -> str:
+        """The file with the key that the web page's host name and secrets are derived from."""
+        return f"{self.home}/web.key"
+
+    @property
     def webhook_secret(self) -> str:
         """The file with the secret that signs webhooks."""
         return self.notify.secret_file or f"{self.home}/webhook.key"

@@ -31,6 +31,7 @@ from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
 from scout.ports import (
     Capabilities,
+    ContextUse,
     HumanAnswer,
     Identified,
     McpAccess,
@@ -107,6 +108,9 @@ class Claude(TranscriptHarness):
 
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
         return files.read_entry(entry)
+
+    def _read_context(self, entry: Entry) -> ContextUse | None:
+        return files.read_context(entry)
 
     def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
         own = self._find_running(spec.session_id)

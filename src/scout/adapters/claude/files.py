@@ -18,6 +18,7 @@ from scout.adapters.transcript import (
     Entry,
     File,
     find_newest,
+    get_count,
     get_object,
     get_text,
     get_time,
@@ -29,7 +30,7 @@ from scout.adapters.transcript import (
     to_list,
 )
 from scout.base.codec import encode
-from scout.ports import Observed, TailLine, Transcript
+from scout.ports import ContextUse, Observed, TailLine, Transcript
 
 _NAME = "claude"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
@@ -136,6 +137,16 @@ def read_entry(entry: Entry) -> Iterator[TailLine]:
     for block in to_list(content):
         if said := _read_block(block):
             yield TailLine(who="tool" if said.tool else who, text=shorten(said.text), at=at)
+
+
+def read_context(entry: Entry) -> ContextUse | None:
+    """Return the tokens in the context after an answer. How many fit is not in the transcript."""
+    if get_text(entry, "type") != "assistant" or entry.get("isSidechain") is True:
+        return None
+    used = get_object(get_object(entry, "message"), "usage")
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    tokens = sum(get_count(used, name) for name in names)
+    return ContextUse(tokens=tokens) if tokens else None
 
 
 class _Words(NamedTuple):

@@ -21,6 +21,7 @@ from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer
 from scout.ports import (
     Capabilities,
+    ContextUse,
     HumanAnswer,
     Identified,
     Observed,
@@ -92,6 +93,9 @@ class Codex(TranscriptHarness):
 
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
         return files.read_entry(entry)
+
+    def _read_context(self, entry: Entry) -> ContextUse | None:
+        return files.read_context(entry)
 
     def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
         live = files.find_live_session(self._home, native_id)

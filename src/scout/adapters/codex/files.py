@@ -16,6 +16,7 @@ from scout.adapters.transcript import (
     Entry,
     File,
     find_newest,
+    get_count,
     get_object,
     get_text,
     get_time,
@@ -25,7 +26,7 @@ from scout.adapters.transcript import (
     shorten,
     to_list,
 )
-from scout.ports import Observed, TailLine, Transcript
+from scout.ports import ContextUse, Observed, TailLine, Transcript
 
 _NAME = "codex"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
@@ -124,6 +125,18 @@ def read_entry(entry: Entry) -> Iterator[TailLine]:
     if said := _read_message(item) or _read_tool(item):
         who, words = said
         yield TailLine(who=who, text=shorten(words), at=get_time(entry, "timestamp"))
+
+
+def read_context(entry: Entry) -> ContextUse | None:
+    """Return how full the context was after the last call of the model."""
+    payload = get_object(entry, "payload")
+    if get_text(payload, "type") != "token_count":
+        return None
+    told = get_object(payload, "info")
+    tokens = get_count(get_object(told, "last_token_usage"), "total_tokens")
+    return (
+        ContextUse(tokens=tokens, window=get_count(told, "model_context_window") or None) if tokens else None
+    )
 
 
 def _read_message(item: Entry) -> tuple[str, str] | None:

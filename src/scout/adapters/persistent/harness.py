@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from scout.adapters.harness import (
     INTERRUPTED,
     STOPPED,
@@ -28,13 +30,14 @@ from scout.adapters.harness import (
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, choose_next_number, list_pipes
 from scout.adapters.persistent.rpc import RpcError
 from scout.adapters.process.run import Launch
-from scout.adapters.transcript import Entry, read_tail
+from scout.adapters.transcript import Entry, read_context, read_tail
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import (
     Accepted,
     Completed,
+    ContextUse,
     Failed,
     HarnessEvent,
     HumanAnswer,
@@ -335,6 +338,8 @@ class TranscriptHarness(PersistentHarness):
     @abstractmethod
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]: ...
     @abstractmethod
+    def _read_context(self, entry: Entry) -> ContextUse | None: ...
+    @abstractmethod
     def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
         """Return why a session cannot be used: another program has it open. Empty if none has."""
 
@@ -390,7 +395,8 @@ class TranscriptHarness(PersistentHarness):
         path = self._find_transcript(native) if native else None
         try:
             if path is not None:
-                return read_tail(path, after, limit, self._read_entry)
+                told = read_tail(path, after, limit, self._read_entry)
+                return replace(told, context=read_context(path, self._read_context)) if after < 0 else told
             reason = "it has no transcript yet" if native else "it has not started"
         except OSError as error:
             reason = f"its transcript cannot be read: {error.strerror}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PROC = sys.platform.startswith("linux")
+_STAT_SIZE = 4096
 _PS = ("ps", "-axo", "pid=,ppid=,pgid=,state=,lstart=")
 
 
@@ -43,13 +44,13 @@ def list_processes() -> dict[int, ProcessEntry]:
     """Return all processes by pid."""
     if not _PROC:
         return _list_with_ps()
-    found = (_read_entry(int(name)) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208 (names only)
-    return {entry.identity.pid: entry for entry in found if entry is not None}
+    return _read_entries(name for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208 (names only)
 
 
 def is_alive(process: ProcessId) -> bool:
     """Whether exactly this process is running; a zombie is not."""
-    entry = _read_entry(process.pid) if _PROC else _list_with_ps().get(process.pid)
+    table = _read_entries((str(process.pid),)) if _PROC else _list_with_ps()
+    entry = table.get(process.pid)
     return entry is not None and entry.identity == process and not entry.zombie
 
 
@@ -64,7 +65,9 @@ def list_family(leader: ProcessId, known: Iterable[ProcessId] = (), mark: str = 
     if _is_ours(leader, table):
         roots |= {pid for pid, one in table.items() if leader.pid in {pid, one.session, one.group}}
     if mark and _PROC:
-        roots |= {pid for pid, one in table.items() if _is_later(one, leader) and _is_marked(pid, mark)}
+        began = int(leader.started)  # only a process that started later can have its mark
+        later = [pid for pid, one in table.items() if not one.zombie and int(one.identity.started) >= began]
+        roots |= {pid for pid in later if _is_marked(pid, mark)}
     members = _add_descendants(roots, table)
     return {table[pid].identity for pid in members if not table[pid].zombie}
 
@@ -80,11 +83,6 @@ def _is_ours(leader: ProcessId, table: dict[int, ProcessEntry]) -> bool:
     """Whether the pid is still the leader's. A pid is not reused while a session or group has its number."""
     entry = table.get(leader.pid)
     return entry is None or entry.identity == leader
-
-
-def _is_later(entry: ProcessEntry, leader: ProcessId) -> bool:
-    """Whether a process started after the leader: only such a process can have its mark."""
-    return not entry.zombie and int(entry.identity.started) >= int(leader.started)
 
 
 def _is_marked(pid: int, mark: str) -> bool:
@@ -108,18 +106,28 @@ def _add_descendants(roots: set[int], table: dict[int, ProcessEntry]) -> set[int
     return members
 
 
-def _read_entry(pid: int) -> ProcessEntry | None:
-    """Read one process from /proc. A name may hold anything: fields begin after the last parenthesis."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (hundreds of these in a row)
-            line = file.read()
-    except OSError:
-        return None
-    fields = line[line.rindex(b")") + 2 :].split()
-    parent, group, session = map(int, fields[1:4])
-    return ProcessEntry(
-        ProcessId(pid, fields[19].decode()), parent, group, session, fields[0] in {b"Z", b"X"}
-    )
+def _read_entries(pids: Iterable[str]) -> dict[int, ProcessEntry]:
+    """Read processes from /proc, all of them in one loop: there are hundreds, and a turn ends with this.
+
+    A name may hold anything: fields begin after the last parenthesis.
+    """
+    found: dict[int, ProcessEntry] = {}
+    for pid in pids:
+        try:
+            file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue  # it has ended
+        try:
+            line = os.read(file, _STAT_SIZE)
+        except OSError:
+            continue
+        finally:
+            os.close(file)
+        fields = line[line.rindex(b")") + 2 :].split()
+        identity = ProcessId(int(pid), fields[19].decode())
+        parent, group, session = int(fields[1]), int(fields[2]), int(fields[3])
+        found[identity.pid] = ProcessEntry(identity, parent, group, session, fields[0] in {b"Z", b"X"})
+    return found
 
 
 def _list_with_ps() -> dict[int, ProcessEntry]:

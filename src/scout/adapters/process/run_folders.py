@@ -4,16 +4,18 @@ In the transcript of a session, each run has its prompt, then its stderr, then i
 ended. Lines therefore never move, and a position in the transcript is a number of bytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from scout.adapters.process.process_load import LoadMeter
 from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.process.run import Run, RunState
 from scout.adapters.transcript import shorten
 from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
+from scout.model.session import ProcessLoad
 from scout.policy.disk import StoredFolder
 from scout.ports import Tailed, TailLine
 from scout.ports.folders import Measured, measure, remove_folder
@@ -29,10 +31,14 @@ class RunFolders:
 
     def __init__(self, sessions: Path) -> None:
         self._sessions = sessions.absolute()
+        self._meter = LoadMeter()
         self._measured: dict[Path, Measured] = {}  # of ended runs, which no longer grow
 
     def is_alive(self, pid: int, started: str) -> bool:
         return is_alive(ProcessId(pid, started))
+
+    def measure_load(self, pids: Iterable[int]) -> dict[int, ProcessLoad]:
+        return self._meter.measure(pids)
 
     def last_words(self, session_id: str, lines: int) -> tuple[str, ...]:
         folder = self._sessions / Path(session_id).name

@@ -156,7 +156,7 @@ class Tmux(BasicHarness):
         if held is None or await held.server.look(held.pane) is None:
             raise Refused(refuse_attach(self.name, spec, spec.session_id, "its pane does not exist"))
         words = ("tmux", *held.address, "attach-session", "-t", f"={held.session}")
-        return OpenedSession(command=words, cwd=spec.cwd)
+        return OpenedSession(command=words, cwd=spec.cwd, joins=True)
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
         """Read the lines of the pane, as far back as tmux keeps them."""

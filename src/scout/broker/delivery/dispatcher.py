@@ -21,11 +21,13 @@ from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.delivery.turn_slots import TurnSlots, build_queued_turn, list_open_asks
 from scout.broker.effects import held_flights
 from scout.broker.routing.attention_items import has_held_item
+from scout.broker.transaction import admission
 from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
 from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_ahead_of_clock
+from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.events.asks import (
     DeliveryFailed,
     DeliveryNacked,
@@ -46,12 +48,16 @@ from scout.model.events.presence import (
 )
 from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.problems.session import Layer
-from scout.policy.queue import describe_place_behind_target
+from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
 _IDLE_STEP = 0.05  # seconds between two looks at the running turns, while a daemon stops
 _Job = tuple[str, Callable[[str], Awaitable[None]]]
 _Prepare = Callable[[Transaction, str], PreparedTurn | None]
+
+
+class PreparationFailed(Exception):  # noqa: N818 (a signal to the broker)
+    """A turn could not be prepared in the transaction of its ask: the ask is stored without it."""
 
 
 class _Due(NamedTuple):
@@ -66,17 +72,22 @@ class _Due(NamedTuple):
 
 
 class Dispatcher:
-    """Starts turns. `write` runs a function of a Transaction as the broker; `read` one of a Ledger."""
+    """Starts turns. `write` runs a function of a Transaction as the broker; `read` one of a Ledger.
+
+    `glance` returns a ledger for short reads.
+    """
 
     def __init__(
         self,
         services: Services,
         write: WriteAsBroker,
         read: ReadLedger,
+        glance: Callable[[], Ledger],
     ) -> None:
         self._services = services
         self._write = write
         self._read = read
+        self._glance = glance
         self._lanes: dict[str, deque[_Job]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.runner = TurnRunner(services, write, self._schedule, read)
@@ -84,6 +95,9 @@ class Dispatcher:
         services.forecast = lambda person: self.slots.forecast(person=person)
         self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
         self._live = LiveSessions(services, write, read)
+        # Turns prepared in the transactions of their asks: before the commit, by target, and after it.
+        self._reserved: dict[str, str] = {}
+        self._adopted: dict[str, PreparedTurn] = {}
         self._preparing = 0
         self._ended_flights: set[str] = set()  # while a turn is prepared
         self._due: list[_Due] = []
@@ -107,7 +121,9 @@ class Dispatcher:
 
     def _on_delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
         delivery = event.payload.record
-        if not self.runner.steer(delivery):
+        if delivery.id in self._adopted:
+            self.enqueue(delivery.target, delivery.id, self._run_adopted)
+        elif not self.runner.steer(delivery):
             self._schedule(delivery)
 
     def _on_flight_end(self, event: FlightCancelled | FlightFailed) -> None:
@@ -207,7 +223,7 @@ class Dispatcher:
         """Store in each queued flight how many turns run before its own."""
         flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
         for place, flight_id in enumerate(flights, 1):
-            self._services.line[flight_id] = describe_place_behind_target(place)
+            self._services.line[flight_id] = place, None
 
     @property
     def lanes(self) -> int:
@@ -250,8 +266,7 @@ class Dispatcher:
             self.slots.take(ident)
         else:
             since = self._services.clock.monotonic()
-            queued = await self._read(lambda ledger: build_queued_turn(ledger, ident, since))
-            if not await self.slots.wait(queued):
+            if not await self.slots.wait(build_queued_turn(self._glance(), ident, since)):
                 return
         await self._run_in_slot(ident, preparation.prepare_turn)
 
@@ -300,6 +315,60 @@ class Dispatcher:
             self._preparing -= 1
             if not self._preparing:
                 self._ended_flights.clear()
+
+    # -- a turn that is prepared with its ask ------------------------------------------------------
+    #
+    # A commit costs a sync, so the turn of an ask that can start at once is prepared in the ask's own
+    # transaction. Nothing is started there: the transaction may be repeated or fail. It only reserves a slot,
+    # which is given back if nothing is stored (`drop_prepared`), and taken when the ask is committed
+    # (`adopt_prepared`), before any later event is published: a cancel finds the turn in `running`.
+
+    def prepare_with_ask(self, tx: Transaction) -> None:
+        """Prepare the turn of a new ask in its transaction, if its target is idle and a slot is free."""
+        asked = [one.payload.record for one in tx.events if one.__class__ is DeliveryRequested]
+        if len(asked) != 1 or not self._can_start(tx, asked[0]):
+            return
+        own = admission.admit_system(self._services)
+        try:
+            prepared = preparation.prepare_turn(tx.continue_as(own.actor, own.caller), asked[0].id)
+        except Exception as error:
+            raise PreparationFailed from error
+        if prepared is not None:
+            tx.prepared = prepared
+            self._reserved[asked[0].target] = asked[0].id
+
+    def _can_start(self, tx: Transaction, delivery: Delivery) -> bool:
+        """Whether nothing is before the turn of an ask, and a live session that Scout holds is idle."""
+        if not delivery.wake or delivery.flight_id is None or self._closed or tx.cache.paused:
+            return False
+        busy = delivery.target in self._lanes or delivery.target in self._reserved
+        if busy or not self.slots.has_room(len(self._reserved) + 1):
+            return False
+        endpoint = tx.get(Endpoint, delivery.endpoint_id)
+        return endpoint is not None and endpoint.held and endpoint.state is EndpointState.IDLE
+
+    def drop_prepared(self, tx: Transaction) -> None:
+        """Give back the slot of a turn whose transaction is not stored."""
+        if tx.prepared is not None:
+            self._reserved.pop(tx.prepared.spec.agent_id, None)
+            tx.prepared = None
+
+    def adopt_prepared(self, tx: Transaction) -> None:
+        """Take the slot of a turn whose preparation is stored; its lane starts it."""
+        prepared: PreparedTurn | None = tx.prepared
+        if prepared is not None:
+            self.drop_prepared(tx)
+            ident = prepared.delivery_id
+            self.slots.take(ident)
+            self._adopted[ident] = self.runner.running[ident] = prepared
+
+    async def _run_adopted(self, ident: str) -> None:
+        prepared = self._adopted.pop(ident)
+        try:
+            self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id)
+            await self.runner.run(prepared)
+        finally:
+            self.slots.release(ident)
 
     # -- restart and shutdown ---------------------------------------------------------------------
 

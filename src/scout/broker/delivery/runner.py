@@ -84,7 +84,9 @@ class TurnRunner:
         """Run one turn from the start of its session to its end, however it ends."""
         self.turns += 1
         harness = self._services.harnesses[prepared.harness]
-        renewing = asyncio.get_running_loop().create_task(self._renew(prepared))
+        # A timer and not a task: most turns are taken long before their lease has to be renewed.
+        pause = self._services.rules.periods.lease / 3
+        renewing = asyncio.get_running_loop().call_later(pause, self._begin_renewing, prepared)
         try:
             problem = await self._start(prepared, harness)
             if problem is None and prepared.unwanted and not prepared.accepted:
@@ -150,13 +152,15 @@ class TurnRunner:
             door, facts, rules = await self._write(lambda tx: prompts.issue_mcp_access(tx, opening.spec))
             opening.spec = replace(opening.spec, door=door, environment=facts, instructions=rules)
 
+    def _begin_renewing(self, prepared: PreparedTurn) -> None:
+        self._run_in_background(self._renew(prepared), f"renewing the lease of {prepared.delivery_id}")
+
     async def _renew(self, prepared: PreparedTurn) -> None:
-        """Renew the lease until the program has taken the prompt."""
+        """Renew the lease until the program has taken the prompt, or the turn has ended."""
         pause = self._services.rules.periods.lease / 3
-        while not prepared.accepted:
+        while not (prepared.accepted or prepared.done):
+            await self._write(lambda tx: turn_record.renew_lease(tx, prepared))
             await asyncio.sleep(pause)
-            if not prepared.accepted:
-                await self._write(lambda tx: turn_record.renew_lease(tx, prepared))
 
     # -- events ---------------------------------------------------------------------------------
 

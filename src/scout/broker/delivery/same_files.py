@@ -89,13 +89,20 @@ def _find_same(
     overlapping: list[Flight] = []
     for other in others:
         theirs = snapshots.period(other.session_id or "", other.id)
-        if theirs is not None and period.overlaps(theirs):
+        if theirs is not None and period.overlaps(theirs) and _ran_together(own, period, other, theirs):
             overlapping.append(other)
     if not overlapping:
         return []
     mine = snapshots.files(own.session_id or "", own.id)
     pairs = [(one, mine & snapshots.files(one.session_id or "", one.id)) for one in overlapping[:_OVERLAPS]]
     return [(one, tuple(sorted(files))) for one, files in pairs if files]
+
+
+def _ran_together(one: Flight, period: SnapshotPeriod, other: Flight, theirs: SnapshotPeriod) -> bool:
+    """Whether each flight began before the other ended. The last snapshot may be taken long after the end."""
+    ends = [flight.finished_at for flight in (one, other)]
+    began = [Time(int(seen.began * 1e6)) for seen in (theirs, period)]
+    return all(end is not None and start < end for start, end in zip(began, ends, strict=True))
 
 
 def tell_both(tx: Transaction, one: Flight, other: Flight, files: tuple[str, ...], root: str) -> None:

@@ -45,11 +45,12 @@ class TurnSlots:
         self._services = services
         self._running: dict[str, _Running] = {}
         self._waiting: dict[str, tuple[Queued, asyncio.Future[bool]]] = {}
+        self._default = max(2, os.cpu_count() or 1)
 
     @property
     def limit(self) -> int:
         """Return the maximum of concurrent turns: the setting, or one per core and at least two."""
-        return self._services.rules.limits.running_turns or max(2, os.cpu_count() or 1)
+        return self._services.rules.limits.running_turns or self._default
 
     @property
     def running(self) -> int:
@@ -59,7 +60,12 @@ class TurnSlots:
     @property
     def is_free(self) -> bool:
         """Whether a turn may start at once."""
-        return self._services.paused is None and not self._waiting and self.running < self.limit
+        return self.has_room(1)
+
+    def has_room(self, turns: int) -> bool:
+        """Whether this many turns may start at once."""
+        free = self._services.paused is None and not self._waiting
+        return free and self.running + turns <= self.limit
 
     def forecast(self, *, person: bool) -> str:
         """Return the reason that a turn arriving now would wait; nothing if it can start at once."""
@@ -113,13 +119,10 @@ class TurnSlots:
             self._leave_line(queued)
             self.take(queued.id)
             admitted.set_result(True)
+        limit, places = self.limit, self._services.line
         for place, queued in enumerate(line[room:], 1):
             if queued.flight_id is not None:
-                self._services.line[queued.flight_id] = self._describe_place(place)
-
-    def _describe_place(self, place: int) -> str:
-        paused = self._services.paused
-        return paused.words if paused is not None else describe_place(place, self.limit)
+                places[queued.flight_id] = place, limit
 
     # -- following the log -----------------------------------------------------------------------
 

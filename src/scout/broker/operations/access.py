@@ -62,6 +62,7 @@ from scout.protocol.access import (
     ListGrants,
     ListTokens,
     Minted,
+    OpenWeb,
     RemoveAlias,
     RepairAlias,
     RevokeCard,
@@ -72,8 +73,11 @@ from scout.protocol.access import (
     ShowAlias,
     ShowCard,
     TokenView,
+    WebLink,
 )
 from scout.protocol.request import Page
+
+_LINK = 60.0  # seconds in which a sign-in link works
 
 
 def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
@@ -266,6 +270,10 @@ def _show_token(tx: Transaction, token: Token) -> TokenView:
 def create_token(tx: Transaction, request: CreateToken) -> Minted:
     """Create a credential of any kind; operator only."""
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
+    if request.kind in (TokenKind.LINK, TokenKind.BROWSER):
+        remedy = Remedy(operation="web", parameters={}, why="sign a browser in")
+        problem = f"a {request.kind} is made by `scout web`"
+        raise Refused(BadRequest(problem=problem, field="kind", remedies=(remedy,)))
     agent = _find_token_agent(tx, request)
     if agent is None and request.kind is TokenKind.OPERATOR:
         agent = tx.get(Agent, tx.services.operator_agent)
@@ -289,6 +297,26 @@ def create_token(tx: Transaction, request: CreateToken) -> Minted:
     )
     made, secret = admission.mint_token(tx, token)
     return Minted(token=_show_token(tx, made), secret=secret)
+
+
+def create_web_link(tx: Transaction, request: OpenWeb) -> WebLink:
+    """Create the secret link of the web page for the operator."""
+    tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
+    expires_at = tx.now.plus(_LINK)
+    link = Token(
+        id=tx.mint("tok"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        kind=TokenKind.LINK,
+        hashed="",
+        label="sign-in link",
+        user=tx.services.operator,
+        agent_id=tx.services.operator_agent,
+        expires_at=expires_at,
+        created_by=tx.sender,
+    )
+    _, secret = admission.mint_token(tx, link)
+    return WebLink(url=f"{tx.services.page_url}/enter/{secret}", expires_at=expires_at)
 
 
 def _find_token_agent(tx: Transaction, request: CreateToken) -> Agent | None:
@@ -318,11 +346,17 @@ def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
 
 
 def rotate_token(tx: Transaction, request: RotateToken) -> Minted:
-    """Replace the caller's own credential, or any as the operator, with a new one."""
+    """Replace the caller's own credential, or any as the operator, with a new one.
+
+    A sign-in link is replaced by the session of the browser that opened it.
+    """
     old = _get_own_token(tx, request.token_id)
     _keep_file_token(tx, old)
     admission.record_revocation(tx, old, "rotated")
     fresh = replace(old, id=tx.mint("tok"), revision=1, created_at=tx.now, updated_at=tx.now)
+    if old.kind is TokenKind.LINK:
+        until = tx.now.plus(tx.rules.periods.browser_session)
+        fresh = replace(fresh, kind=TokenKind.BROWSER, label="browser", expires_at=until)
     made, secret = admission.mint_token(tx, replace(fresh, last_used_at=None, created_by=tx.sender))
     return Minted(token=_show_token(tx, made), secret=secret)
 

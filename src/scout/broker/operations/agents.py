@@ -122,7 +122,7 @@ def list_agents(tx: Transaction, request: Who) -> Page[AgentView]:
     found: list[Agent] = []
     # Filtering may leave a page short, so read more rows until it is full.
     while len(found) < limit:
-        rows = _read_some(tx, request, bound, limit)
+        rows = read_candidates(tx, request, bound, limit)
         found += [agent for agent in rows if _is_listed(tx, request, agent)]
         if len(rows) < limit:
             break
@@ -138,12 +138,14 @@ def _find_described(tx: Transaction, query: str, bound: str) -> list[Agent]:
     return [one for one in some if all(word in (one.config.description or "").casefold() for word in words)]
 
 
-def _read_some(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
+def read_candidates(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
+    """Return the next agents that a list may show."""
     ledger = tx.ledger
     if request.query:
         prefix = fold(request.query.lstrip("@"))
-        # The index holds only names in use; a retired agent is found by its full name.
-        names = dict.fromkeys((prefix, *tx.directory.prefixed(prefix, _NAMES)))
+        # Only names in use are found by their beginning; a retired agent is found by its full name.
+        find_names = tx.directory.prefixed if request.at is None else tx.directory.ever_prefixed
+        names = dict.fromkeys((prefix, *find_names(prefix, _NAMES)))
         lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
         lists.append(_find_described(tx, request.query, bound))
         merged = heapq.merge(*lists, key=lambda agent: agent.id, reverse=True)
@@ -157,13 +159,17 @@ def _read_some(tx: Transaction, request: Who, bound: str, limit: int) -> list[Ag
 
 
 def _is_listed(tx: Transaction, request: Who, agent: Agent) -> bool:
-    if agent.lifecycle is Lifecycle.RETIRED and not request.retired:
-        return False
-    if not (request.all or is_agent(agent)):
+    if not is_kind_listed(request, agent):
         return False
     if request.online and not routes.is_live(tx, agent):
         return False
     return tx.view.shows(agent)
+
+
+def is_kind_listed(request: Who, agent: Agent) -> bool:
+    """Whether a list shows agents in this state and of this kind."""
+    retired = agent.lifecycle is Lifecycle.RETIRED and not request.retired
+    return not retired and (request.all or is_agent(agent))
 
 
 def is_agent(agent: Agent) -> bool:

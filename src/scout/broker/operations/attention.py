@@ -97,19 +97,19 @@ def get(tx: Transaction, request: GetAttention) -> AttentionView:
 
 def list_attention(tx: Transaction, request: ListAttention) -> AttentionPage:
     """List the items in the caller's inbox; an agent sees the items it raised."""
-    user, limits = _choose_inbox_user(tx, request.user), tx.rules.limits
+    user, limits = choose_inbox_user(tx, request.user), tx.rules.limits
     if user is None or request.raised or request.all:
-        read, is_wanted = _list_newest_first(tx, request, user), _build_filter(tx, request)
+        read, is_wanted = _list_newest_first(tx, request, user), build_filter(tx, request)
         listed = build_filtered_page(read, is_wanted, decode_bound(request.cursor), request.limit, limits)
     else:
         listed = list_in_turn(
-            tx, user, _build_filter(tx, request), decode_cursor(request.cursor), request.limit
+            tx, user, build_filter(tx, request), decode_cursor(request.cursor), request.limit
         )
     items = tuple(show_item(tx, one) for one in listed.items)
     return AttentionPage(items=items, next=listed.next, agents=list_needs(tx, user) if user else ())
 
 
-def _choose_inbox_user(tx: Transaction, name: str | None) -> str | None:
+def choose_inbox_user(tx: Transaction, name: str | None) -> str | None:
     """Return the user whose inbox is listed: the caller's, or a named one that the caller decides for."""
     if name is None:
         return find_inbox_user(tx)
@@ -119,7 +119,7 @@ def _choose_inbox_user(tx: Transaction, name: str | None) -> str | None:
     return user
 
 
-def _build_filter(tx: Transaction, request: ListAttention) -> Callable[[Attention], bool]:
+def build_filter(tx: Transaction, request: ListAttention) -> Callable[[Attention], bool]:
     """Return a filter: the item matches the requested kind, agent and flight, and the caller may read it."""
     agent = tx.resolve(request.agent).agent.id if request.agent else None
 

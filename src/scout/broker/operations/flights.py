@@ -77,9 +77,14 @@ def _check_readable(tx: Transaction, flight: Flight) -> Flight:
     return flight
 
 
+def find_readable(tx: Transaction, ident: str) -> Flight:
+    """Return a flight, for its asker, its target, and callers that may read the target."""
+    return _check_readable(tx, find_flight(tx, ident))
+
+
 def get(tx: Transaction, request: GetFlight) -> FlightView:
-    """Return one flight, for its asker, its target, and callers that may read the target."""
-    return build_flight_view(tx, _check_readable(tx, find_flight(tx, request.flight_id)))
+    """Return one flight."""
+    return build_flight_view(tx, find_readable(tx, request.flight_id))
 
 
 def get_ask(tx: Transaction, request: GetAsk) -> AskView:

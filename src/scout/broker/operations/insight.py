@@ -27,7 +27,16 @@ from scout.policy.permit import Deed
 from scout.policy.usage import build_accounts
 from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import FlightView
-from scout.protocol.insight import Brief, GroupBy, ReportUsage, ShowBrief, ShowUsage, Spent, UsageReport
+from scout.protocol.insight import (
+    Brief,
+    GroupBy,
+    ReportUsage,
+    ShowBrief,
+    ShowUsage,
+    Spent,
+    UsageCaps,
+    UsageReport,
+)
 from scout.store.derived import read_days
 from scout.store.ledger import LAST
 
@@ -166,7 +175,7 @@ def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
     agent = agents.find(tx, request.agent, Deed.READ) if request.agent else None
     since = _floor_to_day(tx.now).plus(-_DAY * (request.days - 1))
     wanted, today = _build_filter(tx, agent), _format_date(tx.now)
-    found = read_days(tx.ledger.connection, _format_date(since))
+    found = tuple(read_days(tx.ledger.connection, _format_date(since)))
     days = [one for one in found if one.day <= today and wanted(one.agent_id)]
     daily = request.by is GroupBy.DAY
     return UsageReport(
@@ -176,6 +185,23 @@ def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
         agent=tx.address(agent.id) if agent else None,
         totals={str(ledger): account for ledger, account in build_accounts(days).items()},
         trend=_group_by_day(days, since, request.days) if daily else _group_by(tx, days, request.by),
+        caps=_build_caps(tx, [one for one in found if one.day == today], agent),
+    )
+
+
+def _build_caps(tx: Transaction, today: Iterable[UsageDay], agent: Agent | None) -> UsageCaps:
+    """Return the caps, and what counts against them: execution tokens of today."""
+    may_read, spent = _build_filter(tx, None), dict[str, int]()
+    for one in today:
+        if one.category is UsageLedger.HARNESS_EXECUTION and may_read(one.agent_id):
+            spent[one.agent_id] = spent.get(one.agent_id, 0) + one.totals.total_tokens
+    highest = agent.id if agent else max(spent, key=lambda ident: spent[ident], default=None)
+    return UsageCaps(
+        tokens_per_day=tx.rules.limits.tokens_per_day,
+        agent_tokens_per_day=tx.rules.limits.agent_tokens_per_day,
+        spent_today=sum(spent.values()),
+        highest=tx.address(highest) if highest else None,
+        highest_today=spent.get(highest or "", 0),
     )
 
 

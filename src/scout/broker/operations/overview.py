@@ -25,6 +25,7 @@ from scout.model.ref import Ref
 from scout.policy.permit import Deed, Subject, may_read_attention
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
+    HistoryProgress,
     ListNodes,
     MarkLooked,
     Now,
@@ -39,6 +40,7 @@ from scout.protocol.overview import (
 )
 from scout.protocol.request import Page
 from scout.protocol.talk import Hit, Search
+from scout.store.history.feed import FAR_BEHIND, read_mark
 from scout.store.ledger import LAST, Ledger
 from scout.store.search import SearchHit, list_places
 from scout.store.search import search as find_words
@@ -55,7 +57,18 @@ _SEARCHED = 10_000  # events scanned for one page of a filtered log
 def show_status(tx: Transaction, request: ShowStatus) -> Status:
     """Return the daemon's status."""
     services = tx.services
-    return replace(services.status, paused=services.paused, connectors=dict(services.connector_states))
+    return replace(
+        services.status,
+        paused=services.paused,
+        connectors=dict(services.connector_states),
+        history=_find_history_progress(tx),
+    )
+
+
+def _find_history_progress(tx: Transaction) -> HistoryProgress | None:
+    """Return how far the history is, if it is further behind than a request waits for."""
+    indexed, events = read_mark(tx.ledger.connection) or 0, tx.ledger.last_seq()
+    return HistoryProgress(indexed=indexed, events=events) if events - indexed > FAR_BEHIND else None
 
 
 def reload_settings(tx: Transaction, request: ReloadSettings) -> SettingsReloaded:
@@ -117,9 +130,7 @@ def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
 # -- the log -----------------------------------------------------------------------------------------
 
 
-def build_event_filter(
-    tx: Transaction, request: Watch | ReadLog, look: OpenLedger
-) -> Callable[[Event], bool]:
+def build_event_filter(tx: Transaction, request: Watch | ReadLog, look: OpenLedger) -> Readable:
     """Return a predicate: an event matches the request and is readable; `look` opens the ledger."""
     agent_id = _find_agent_id(tx, request)
     reached = filter_for_agent(tx, agent_id, look) if agent_id else None
@@ -129,10 +140,9 @@ def build_event_filter(
     may_read = build_read_filter(tx, look)
     inside = _build_subtree_filter(subtree, look) if subtree else None
 
-    def wanted(event: Event) -> bool:
+    def wanted(event: Event, about: frozenset[str]) -> bool:
         if family and not str(event.__struct_config__.tag).startswith(family):
             return False
-        about = list_concerned(event)
         mine = reached is None or agent_id in about or reached(event)
         return mine and ids <= about and (inside is None or inside(about)) and may_read(event, about)
 
@@ -200,7 +210,11 @@ def build_read_filter(tx: Transaction, look: OpenLedger) -> Readable:
 def read_log(tx: Transaction, request: ReadLog) -> Page[Event]:
     """Return the events that the caller may read, oldest first."""
     wanted = get_page_size(request.limit, tx.rules.limits)
-    filtered = build_event_filter(tx, request, lambda: tx.ledger)
+    matches = build_event_filter(tx, request, lambda: tx.ledger)
+
+    def filtered(event: Event) -> bool:
+        return matches(event, list_concerned(event))
+
     agent_id = _find_agent_id(tx, request)
     if request.newest:
         return Page(items=_read_last_events(tx, agent_id, filtered, wanted))
@@ -235,18 +249,20 @@ def _read_last_events(
     tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
 ) -> tuple[Event, ...]:
     """Return the newest matching events, oldest first; the log is scanned backwards."""
-    back = _read_backwards(tx) if agent_id is None else read_events_about_before(tx, agent_id, _NEWEST)
+    back = (
+        _read_backwards(tx, wanted) if agent_id is None else read_events_about_before(tx, agent_id, _NEWEST)
+    )
     newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
     return tuple(reversed(newest))
 
 
-def _read_backwards(tx: Transaction) -> Iterator[Event]:
-    """Yield the log from its end, read in chunks."""
-    end = tx.ledger.last_seq()
+def _read_backwards(tx: Transaction, wanted: int) -> Iterator[Event]:
+    """Yield the log from its end, read in chunks: the first has what is wanted, the next ones grow."""
+    end, chunk = tx.ledger.last_seq(), wanted
     while end > 0:
-        begin = max(end - _STRETCH, 0)
+        begin = max(end - min(chunk, _STRETCH), 0)
         yield from reversed(list(tx.ledger.facts("events_after", after=begin, limit=end - begin)))
-        end = begin
+        end, chunk = begin, chunk * 4
 
 
 def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:

@@ -118,10 +118,15 @@ def _wait_for_answer(tx: Transaction, flight: Flight, question: Question) -> Non
 
 
 def get(tx: Transaction, request: GetQuestion) -> QuestionView:
-    """Return one question, for its asker, its responder, and callers that may read them."""
-    question = tx.need(Question, "question", request.question_id)
+    """Return one question."""
+    return build_question_view(tx, find_readable(tx, request.question_id))
+
+
+def find_readable(tx: Transaction, ident: str) -> Question:
+    """Return a question, for its asker, its responder, and callers that may read them."""
+    question = tx.need(Question, "question", ident)
     require_reader(tx, question.responder_id, question.asker_id)
-    return build_question_view(tx, question)
+    return question
 
 
 def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView]:

@@ -65,7 +65,7 @@ def create(tx: Transaction, request: CreateWork) -> WorkView:
     """Create a work item; its owner gets the next move and is notified."""
     owner = _resolve_addressable(tx, request.owner_id) or tx.sender
     for ident in request.blocks:
-        _get_readable(tx, ident)
+        get_readable(tx, ident)
     item = create_work(
         tx.mint("wrk"),
         request.title,
@@ -119,13 +119,18 @@ def describe_assignment(item: WorkItem) -> str:
 
 def get(tx: Transaction, request: GetWork) -> WorkView:
     """Return one item with its relations and its steps from the log."""
-    item = _get_readable(tx, request.work_item_id)
+    item = get_readable(tx, request.work_item_id)
+    return build_work_view(tx, item, related_by=_list_relations(tx, item), steps=list_steps(tx, item))
+
+
+def list_steps(tx: Transaction, item: WorkItem) -> tuple[WorkStep, ...]:
+    """Return the changes of an item from the log, oldest first."""
     facts = tx.ledger.facts("events_at", ref=str(Ref.to(item.id)), after=0, limit=_STEPS)
-    steps = tuple(_build_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
-    return build_work_view(tx, item, related_by=_list_relations(tx, item), steps=steps)
+    return tuple(_build_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
 
 
-def _get_readable(tx: Transaction, ident: str) -> WorkItem:
+def get_readable(tx: Transaction, ident: str) -> WorkItem:
+    """Return an item that the caller takes part in or may read."""
     item = tx.need(WorkItem, "work item", ident)
     require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
     return item
@@ -144,11 +149,15 @@ def _build_step(tx: Transaction, fact: WorkItemEvent) -> WorkStep:
     )
 
 
+def list_relating(tx: Transaction, item: WorkItem) -> list[WorkItem]:
+    """Return the items that have a relation to this one."""
+    return tx.ledger.many(WorkItem, "work_relating", item=item.id, limit=_STEPS)
+
+
 def _list_relations(tx: Transaction, item: WorkItem) -> tuple[Relation, ...]:
-    others = tx.ledger.many(WorkItem, "work_relating", item=item.id, limit=_STEPS)
     found = [
         Relation(kind=relation.kind, work_item_id=other.id)
-        for other in others
+        for other in list_relating(tx, item)
         for relation in other.relations
         if relation.work_item_id == item.id
     ]
@@ -319,7 +328,7 @@ def update(tx: Transaction, request: UpdateWork) -> WorkView:
 
 def relate(tx: Transaction, request: RelateWork) -> WorkView:
     """Relate an item to another; both show the relation."""
-    item, other = _get_editable(tx, request.work_item_id), _get_readable(tx, request.other)
+    item, other = _get_editable(tx, request.work_item_id), get_readable(tx, request.other)
     related = relate_work(item, request.kind, other.id, tx.now)
     if related is not item:
         notices.record_and_notify(

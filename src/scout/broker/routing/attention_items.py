@@ -84,7 +84,7 @@ def open_item(
     """Open an item in a user's inbox, or return the open one with the same dedupe key."""
     dedupe = more.get("dedupe")
     if dedupe is not None:
-        same = tx.ledger.one(Attention, "attention_same", user=user, dedupe=dedupe)
+        same = _find_same(tx, user, dedupe)
         if same is not None:
             return same
     agent_id = more.get("agent_id")
@@ -101,6 +101,12 @@ def open_item(
     )
     ranked = replace(item, rank=_compute_rank(tx, item)) if agent_id else item
     return tx.record(AttentionCreated, check_attention(ranked), move="create")
+
+
+def _find_same(tx: Transaction, user: str, dedupe: str) -> Attention | None:
+    """Return a user's open item about the same thing."""
+    found = tx.ledger.many(Attention, "attention_about", dedupe=dedupe)
+    return next((one for one in found if one.user == user), None)
 
 
 def _compute_rank(tx: Transaction, item: Attention) -> int:
@@ -316,16 +322,19 @@ def _is_waiting_for_operator(flight: Flight) -> bool:
 def open_held_item(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
     """Make sure that there is one open item about the flights held for an agent."""
     agent = tx.need(Agent, "agent", agent_id)
+    user, dedupe = agent.owner or tx.services.operator, f"{_HELD}{agent_id}"
+    if _find_same(tx, user, dedupe) is not None:
+        return
     tries = [f"try: {build_command_line(remedy)}" for remedy in remedies]
     open_item(
         tx,
         AttentionKind.WAITING,
-        user=agent.owner or tx.services.operator,
+        user=user,
         source=tx.services.system_agent,
         agent_id=agent_id,
         title=f"{tx.address(agent_id)} {why}",
         body="\n".join(tries),
-        dedupe=f"{_HELD}{agent_id}",
+        dedupe=dedupe,
     )
 
 

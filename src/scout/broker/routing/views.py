@@ -23,6 +23,7 @@ from scout.model.status import AgentStatus, get_status
 from scout.model.work_item import WorkItem
 from scout.policy.directory import Instance
 from scout.policy.permit import may_read_attention
+from scout.policy.queue import describe_place, describe_place_behind_target
 from scout.protocol.agents import AgentDetail, AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.questions import QuestionView
@@ -95,20 +96,20 @@ def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
     message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
     return extend_record(
         FlightView,
-        _show_reason(tx, _show_place_in_line(tx, flight)),
+        show_reason(tx, _show_place_in_line(tx, hide_redacted(tx, flight))),
         target_address=tx.address(flight.target),
         requester_address=tx.address(flight.requester_id),
         body=message.body if message else "",
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
         remedies=flight.error.remedies if flight.error else (),
-        **_describe_runtime(tx, flight),
+        **describe_runtime(tx, flight, tx.get(Session, flight.session_id)),
     )
 
 
-def _describe_runtime(tx: Transaction, flight: Flight) -> dict[str, str | None]:
+def describe_runtime(tx: Transaction, flight: Flight, session: Session | None) -> dict[str, str | None]:
     """Return the harness and model that the ask named, and those of the session that runs it."""
-    ask, session = tx.get(Ask, flight.ask_id), tx.get(Session, flight.session_id)
+    ask = tx.get(Ask, flight.ask_id)
     asked = {"harness_requested": ask.harness, "model_requested": ask.model} if ask is not None else {}
     if session is None:
         return asked
@@ -121,7 +122,13 @@ def _describe_runtime(tx: Transaction, flight: Flight) -> dict[str, str | None]:
     }
 
 
-def _show_reason(tx: Transaction, record: W) -> W:
+def hide_redacted(tx: Transaction, flight: Flight) -> Flight:
+    """Return a flight without the text of an answer that was redacted."""
+    said = tx.get(Message, flight.output_message_id) if flight.output else None
+    return replace(flight, output="") if said is not None and said.redacted_at is not None else flight
+
+
+def show_reason(tx: Transaction, record: W) -> W:
     """Show the item's title as the reason of a record that waits for it, if the caller may read the item."""
     on = record.waiting_on
     item = tx.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
@@ -133,8 +140,14 @@ def _show_reason(tx: Transaction, record: W) -> W:
 def _show_place_in_line(tx: Transaction, flight: Flight) -> Flight:
     """Show a queued flight's current place in line as its reason; the place is not stored."""
     waits = flight.state is FlightState.QUEUED and flight.phase is not FlightPhase.HELD
-    place = tx.services.line.get(flight.id) if waits else None
-    return replace(flight, reason=place) if place else flight
+    found = tx.services.line.get(flight.id) if waits else None
+    if found is None:
+        return flight
+    place, limit = found
+    paused = tx.services.paused
+    if limit is None:
+        return replace(flight, reason=describe_place_behind_target(place))
+    return replace(flight, reason=paused.words if paused is not None else describe_place(place, limit))
 
 
 def build_question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
@@ -154,7 +167,7 @@ def build_work_view(tx: Transaction, item: WorkItem, **more: object) -> WorkView
     holder = item.next_move_owner_id
     return extend_record(
         WorkView,
-        _show_reason(tx, item),
+        show_reason(tx, item),
         owner_address=tx.address(item.owner_id),
         requester_address=tx.address(item.requester_id),
         next_move_address=tx.address(holder) if holder else None,

@@ -183,8 +183,8 @@ def _apply_wake_budget(tx: Transaction, decision: WakeDecision, conversation_id:
     most = tx.rules.limits.wakes_per_hour
     since = int(tx.now.plus(-_HOUR))
     wanted: dict[str, Any] = {"conversation": conversation_id, "since": since, "limit": most}
-    if tx.ledger.value("wakes_recent_count", **wanted) < most:
-        return decision
+    if len(tx.ledger.many(Delivery, "wakes_in", **wanted)) < most:
+        return decision  # not even with the wakes by people, which do not count
     wakes = tx.ledger.times("wakes_recent", **wanted)
     name = conversations.name_conversation(tx, conversation_id)
     held = apply_wake_budget(decision, wakes, tx.rules.limits, tx.now, name=name)

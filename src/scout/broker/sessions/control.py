@@ -13,19 +13,22 @@ from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.effects import session_end
 from scout.broker.sessions import records, wake_up
 from scout.broker.sessions.harness_checks import HarnessChecks
+from scout.broker.sessions.observation import measure_loads
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
 from scout.model.events.presence import SessionUpdated
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionClass, observe_session
 from scout.ports import Failed, Harness, Observed, Started
-from scout.protocol.request import Write
+from scout.protocol.request import Page, Write
 from scout.protocol.sessions import (
     AttachSession,
     ForkSession,
     GetSession,
     Interrupt,
     Interrupted,
+    ListedSession,
+    ListSessions,
     OpenSession,
     SessionOpened,
     SessionView,
@@ -57,7 +60,17 @@ async def show_session(call: SessionCall, request: GetSession) -> SessionView:
     harness, runs = call.services.harnesses.get(view.harness), call.services.runs
     running = view.running or (harness is not None and await _is_warm(harness, view.id))
     tail = await asyncio.to_thread(runs.last_words, view.id, _LINES) if runs and readable else ()
-    return replace(view, running=running, log_tail=tail)
+    loads = await measure_loads(call, [(view.pid, view.pid_started)])
+    return replace(view, running=running, log_tail=tail, load=loads.get(view.pid))
+
+
+async def list_sessions(call: SessionCall, request: ListSessions) -> Page[ListedSession]:
+    """List sessions; those that have not ended with what their processes use."""
+    found: Page[ListedSession] = await call.read(lambda tx: records.list_sessions(tx, request))
+    if not request.live:
+        return found
+    loads = await measure_loads(call, [(one.pid, one.pid_started) for one in found.items])
+    return replace(found, items=tuple(replace(one, load=loads.get(one.pid)) for one in found.items))
 
 
 def _read_session(tx: Transaction, request: GetSession) -> tuple[SessionView, bool]:
@@ -207,13 +220,17 @@ async def stop_session(call: SessionCall, request: StopSession) -> SessionView:
 
 
 async def open_in_terminal(call: SessionCall, request: OpenSession) -> SessionOpened:
-    """Hand a session to a person's terminal and stop its own program, because a session has one writer."""
+    """Hand a session to a person's terminal and stop its own program, because a session has one writer.
+
+    A terminal that joins the running program, such as a pane of tmux, needs it.
+    """
     name, spec = await call.read(lambda tx: terminals.check_handover(tx, request))
     harness = call.services.harnesses[name]
     command = await harness.open(spec)
     session = await call.write(lambda tx: terminals.open_terminal(tx, request))
     try:
-        await harness.stop(session.id)
+        if not command.joins:
+            await harness.stop(session.id)
     except BaseException:
         await call.broker.as_system(lambda tx: terminals.take_back(tx, session.id))
         raise

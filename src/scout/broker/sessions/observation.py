@@ -4,8 +4,9 @@ The store is only read, in short transactions between disk reads; nothing observ
 """
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.operations import flights
@@ -16,10 +17,10 @@ from scout.model.agent import Agent
 from scout.model.flight import FLIGHT, Flight
 from scout.model.problems.request import Forbidden
 from scout.model.problems.session import Layer, SessionNotAttachable
-from scout.model.session import Session
+from scout.model.session import ProcessLoad, Session
 from scout.policy.permit import Deed
 from scout.policy.prompt import fold_contract
-from scout.ports import Harness, Observed, SessionSpec, Tailed
+from scout.ports import Harness, KeptRuns, Observed, SessionSpec, Tailed
 from scout.protocol.asks import GetFlight
 from scout.protocol.observation import (
     Diff,
@@ -49,7 +50,29 @@ async def show_topology(call: CallContext[CallBroker], request: ShowTopology) ->
     found = [await _observe_harness(harness, request) for harness in chosen]
     seen = [one for _, some in found for one in some]
     items: tuple[Sighting, ...] = await call.read(lambda tx: tuple(_build_sighting(tx, one) for one in seen))
+    loads = await measure_loads(call, [(one.pid, None) for one in seen if one.live])
+    items = tuple(replace(one, load=loads.get(one.pid)) for one in items)
     return Topology(items=items, harnesses=tuple(looked for looked, _ in found))
+
+
+async def measure_loads(
+    call: CallContext[CallBroker], processes: Sequence[tuple[int | None, str | None]]
+) -> Mapping[int | None, ProcessLoad]:
+    """Return what these programs use now, by pid; nothing if processes are not inspected.
+
+    A process that started at another time than given is not the program: the system reuses pids.
+    """
+    runs = call.services.runs
+    if runs is None:
+        return {}
+    return await asyncio.to_thread(_measure_running, runs, [(pid, at) for pid, at in processes if pid])
+
+
+def _measure_running(
+    runs: KeptRuns, processes: Sequence[tuple[int, str | None]]
+) -> Mapping[int | None, ProcessLoad]:
+    running = [pid for pid, started in processes if started is None or runs.is_alive(pid, started)]
+    return {**runs.measure_load(running)}
 
 
 def _may_look(tx: Transaction) -> None:
@@ -102,9 +125,21 @@ async def tail_session(call: CallContext[CallBroker], request: TailSession) -> T
             lines = tuple(
                 TailEntry(who=one.who, text=fold_contract(one.text), at=one.at) for one in told.lines
             )
-            return Tail(session_id=spec.session_id, lines=lines, next=told.next, source=told.source)
+            return _build_tail(spec, told, lines)
         after = told.next
         await asyncio.sleep(min(left, _PAUSE))
+
+
+def _build_tail(spec: SessionSpec, told: Tailed, lines: tuple[TailEntry, ...]) -> Tail:
+    context = told.context
+    return Tail(
+        session_id=spec.session_id,
+        lines=lines,
+        next=told.next,
+        source=told.source,
+        context_tokens=context.tokens if context else None,
+        context_window=context.window if context else None,
+    )
 
 
 def _find_observable(tx: Transaction, session_id: str) -> tuple[SessionSpec, Harness]:

@@ -33,7 +33,7 @@ class Admitted(NamedTuple):
     base: str | None = None
 
 
-_Key = tuple[str | None, str | None, str | None]
+_Key = tuple[str | None, str | None, str | None, bool]
 _KEPT = 10_000  # admissions remembered
 _FRESH = 2.0  # seconds after which the caller's directory is looked at again
 _MANY = 1000
@@ -91,7 +91,7 @@ class Admissions:
 
 
 def _get_key(credential: Credential) -> _Key:
-    return credential.secret, credential.act_as, credential.directory
+    return credential.secret, credential.act_as, credential.directory, credential.page
 
 
 def _list_named_ids(admitted: Admitted) -> set[str]:
@@ -121,6 +121,8 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
     agent = ledger.get(Agent, token.agent_id) if token else None
     actor = _with_subusers(ledger, identify_actor(token, now, agent))
     assert token is not None  # a missing token
+    if (token.kind is TokenKind.BROWSER) is not credential.page:
+        raise Refused(_refuse_browser_session())
     place = here if actor.kind is TokenKind.OPERATOR else None
     caller = build_viewpoint(services, ledger, actor, agent, place)
     base = _find_base_directory(agent, place, credential)
@@ -128,6 +130,15 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
     if credential.act_as is not None:
         return _require_identity(services, ledger, admitted, credential.act_as)
     return admitted
+
+
+def _refuse_browser_session() -> Unauthenticated:
+    """A browser session is no token for programs: what a browser sends can reach other servers."""
+    sign_in = Remedy(operation="web", parameters={}, why="sign in again")
+    reason = "a browser session is valid only on the web page"
+    return Unauthenticated(
+        reason=reason, needs=("an agent's token", "the operator's token"), remedies=(sign_in,)
+    )
 
 
 def admit_chat(

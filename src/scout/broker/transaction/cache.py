@@ -26,7 +26,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from scout.base.record import Record
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.ask import Ask
@@ -63,10 +62,11 @@ class Cache:
         self.names: dict[Hashable, Resolution] = {}
         self.addresses: dict[tuple[str, str | None], str] = {}  # by agent and user
         self._keys: dict[str, set[Hashable]] = {}
-        self.recent: dict[str, Record] = {}
+        self.recent: dict[str, Any] = {}
         self._asked: dict[str, deque[int]] = {}  # the times of each sender's recent asks
         self._open: dict[str, set[str]] = {}  # each agent's open flights
         self.last_seq: int | None = None
+        self.paused: bool | None = None  # by the last change of this machine's record
         self.existing: dict[str, bool] = {}  # whether there is any record of a kind that few have
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._apply_endpoint,
@@ -75,7 +75,7 @@ class Cache:
             Grant: lambda _: self.grants.clear(),
             Alias: lambda _: self._forget_addresses(),
             Session: self._replace_record,
-            Node: lambda _: self._forget_names(),
+            Node: self._apply_node,
             Ask: self._apply_ask,
             Delivery: self._replace_record,
             Flight: self._apply_flight,
@@ -127,6 +127,11 @@ class Cache:
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
 
+    def _apply_node(self, node: Node) -> None:
+        self._forget_names()
+        if node.local:
+            self.paused = node.paused is not None
+
     def _apply_ask(self, ask: Ask) -> None:
         self._replace_record(ask)
         moments = self._asked.get(ask.sender)
@@ -166,7 +171,7 @@ class Cache:
             kept.clear()
         self._forget_addresses()
         self.existing.clear()
-        self.last_seq = None
+        self.last_seq = self.paused = None
 
     def make_room(self) -> None:
         """Drop entries beyond the maximum."""

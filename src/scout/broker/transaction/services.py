@@ -62,6 +62,7 @@ class Services:
     system_agent: str = ""
     sweeper_agent: str = ""
     file_token: str = ""  # the id of the token in the operator's token file
+    page_url: str = ""  # the address of the web page
     # The agents that Scout itself acts as: messages to them are not read.
     own_agents: tuple[str, ...] = ()
     status: Status = field(
@@ -73,7 +74,8 @@ class Services:
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
-    line: dict[str, str] = field(default_factory=dict[str, str])
+    # The place of each waiting flight, among the turns that run at once, or behind its target (None).
+    line: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     # The reason that a turn requested now would wait; empty if it starts at once.
     forecast: Callable[[bool], str] = lambda _: ""
     # When the last sign of life of each endpoint was logged.

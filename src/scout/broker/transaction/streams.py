@@ -2,18 +2,20 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
 from scout.base.refusal import Refused, Remedy
-from scout.model.events.envelope import Event
+from scout.model.events.envelope import Event, list_concerned
 from scout.model.problems.request import RateLimited
 
-EventFilter = Callable[[Event], bool]
+# Whether a reader wants an event and may read it; `list_concerned` gives the second argument.
+EventFilter = Callable[[Event, frozenset[str]], bool]
 # A listener and the event classes it is called for.
 Subscriptions = tuple[tuple[Callable[[Any], None], tuple[type[Event], ...]], ...]
 ReadEvents = Callable[[int], Awaitable[list[Event]]]
+_PART = 50  # past events that are filtered and sent at once
 
 
 class Listener:
@@ -66,109 +68,133 @@ class Waiters:
                     del self._waiting[key]
 
 
-class _Follower:
-    """One reader and its unread events. A reader that falls too far behind is dropped."""
+class Feed:
+    """One open stream: the events that its reader has not taken yet.
 
-    def __init__(self, client: str, wanted: EventFilter, room: int) -> None:
+    `notify` is called after a commit that has events for the reader, and when the stream ends. A commit
+    group is published before any reader runs, so a reader takes the events of the whole group at once.
+    """
+
+    def __init__(
+        self,
+        hub: "Hub",
+        client: str,
+        wanted: EventFilter,
+        notify: Callable[[], None],
+        *,
+        place: int,
+        read: ReadEvents | None,
+    ) -> None:
         self.client = client
-        self.wanted = wanted
-        self.room = room
-        self.events: deque[Event] = deque()
-        self.news = asyncio.Event()
-        self.overrun = False
-        self.closed = False
+        self.is_closed = False
+        self._hub = hub
+        self._read = read
+        self._wanted = wanted
+        self._notify = notify
+        self._place = place  # the number of the last event that the reader took
+        self._events: deque[Event] = deque()
+        self._overrun = False
 
-    def offer(self, event: Event) -> None:
-        if self.overrun or not self.wanted(event):
+    def offer(self, event: Event, concerned: frozenset[str]) -> None:
+        """Add a committed event if the reader wants it and may read it."""
+        if self._overrun or not self._wanted(event, concerned):
             return
-        if len(self.events) >= self.room:
-            self.overrun = True
-            self.events.clear()
+        if len(self._events) >= self._hub.room:
+            self._overrun = True
+            self._events.clear()
         else:
-            self.events.append(event)
-        self.news.set()
+            self._events.append(event)
+        self._notify()
+
+    def take(self) -> list[Event]:
+        """Return the new events in order; a reader that fell too far behind is refused."""
+        if self._overrun:
+            self._hub.dropped += 1
+            raise Refused(self._build_refusal())
+        events = [event for event in self._events if event.seq > self._place]
+        self._events.clear()
+        if events:
+            self._place = events[-1].seq
+        return events
+
+    async def read_past(self) -> AsyncIterator[list[Event]]:
+        """Yield the events after the start from the log, in parts. Only new events need room meanwhile."""
+        while self._read is not None and (page := await self._read_page(self._read)):
+            while self._events and self._events[0].seq <= page[-1].seq:
+                self._events.popleft()
+            for start in range(0, len(page), _PART):
+                part = page[start : start + _PART]
+                self._place = part[-1].seq
+                yield [event for event in part if self._wanted(event, list_concerned(event))]
+                await asyncio.sleep(0)  # other requests are answered while a long past is read
+
+    async def _read_page(self, read: ReadEvents) -> list[Event]:
+        page = await read(self._place)
+        if not page and self._overrun:  # too many came meanwhile: they are in the log by now
+            self._overrun = False
+            self._events.clear()
+            page = await read(self._place)
+        return page
+
+    def end(self) -> None:
+        """End the stream: its reader gets no more events."""
+        self.is_closed = True
+        self._notify()
+
+    def close(self) -> None:
+        """Stop following."""
+        self._hub.remove(self)
+
+    def _build_refusal(self) -> RateLimited:
+        again = Remedy(operation="watch", parameters={"after": self._place}, why="resume where you stopped")
+        return RateLimited(what="events that you have not read", limit=self._hub.room, remedies=(again,))
 
 
 class Hub:
     """The open event streams."""
 
     def __init__(self, room: int) -> None:
-        self._room = room
-        self._followers: list[_Follower] = []
+        self.room = room
         self.dropped = 0
+        self._feeds: list[Feed] = []
 
     def count(self, client: str) -> int:
         """Return how many streams a client follows."""
-        return sum(one.client == client for one in self._followers)
+        return sum(one.client == client for one in self._feeds)
 
     def __len__(self) -> int:
-        return len(self._followers)
+        return len(self._feeds)
+
+    def open(
+        self,
+        client: str,
+        wanted: EventFilter,
+        notify: Callable[[], None],
+        *,
+        place: int,
+        read: ReadEvents | None = None,
+    ) -> Feed:
+        """Return a stream of the events after `place` that a client wants and may read.
+
+        `read` reads the log, for a reader that begins in the past.
+        """
+        feed = Feed(self, client, wanted, notify, place=place, read=read)
+        self._feeds.append(feed)
+        return feed
+
+    def remove(self, feed: Feed) -> None:
+        self._feeds.remove(feed)
 
     def publish(self, events: Iterable[Event]) -> None:
         """Offer committed events to every stream."""
-        if self._followers:
+        if self._feeds:
             for event in events:
-                for follower in self._followers:
-                    follower.offer(event)
+                concerned = list_concerned(event)
+                for feed in self._feeds:
+                    feed.offer(event, concerned)
 
     def close(self, client: str | None = None) -> None:
         """End every stream, or those of one client whose credential has ended."""
-        for follower in self._followers:
-            if client in (None, follower.client):
-                follower.closed = True
-                follower.news.set()
-
-    async def follow(
-        self, client: str, wanted: EventFilter, after: int | None, read: ReadEvents, last: int
-    ) -> AsyncGenerator[Event]:
-        """Yield the wanted events after a number, then new ones; a slow reader is dropped with a reason.
-
-        Past events are read from the log, so that only new ones need room. `last` is the
-        number of the newest event: the start for a reader of new events only.
-        """
-        follower = _Follower(client, wanted, self._room)
-        self._followers.append(follower)
-        try:
-            place = last if after is None else after
-            if after is not None:
-                async for event in self._read_past(follower, place, read):
-                    place = event.seq
-                    yield event
-            async for event in self._read_live(follower, place):
-                yield event
-        finally:
-            self._followers.remove(follower)
-
-    async def _read_past(self, follower: _Follower, place: int, read: ReadEvents) -> AsyncIterator[Event]:
-        """Yield events from the log; new ones are buffered meanwhile, or read from the log if too many."""
-        while True:
-            page = await read(place)
-            for event in page:
-                place = event.seq
-                if follower.wanted(event):
-                    yield event
-            if not page and not follower.overrun:
-                return
-            if not page:
-                follower.overrun = False
-                follower.events.clear()
-            while follower.events and follower.events[0].seq <= place:
-                follower.events.popleft()
-
-    async def _read_live(self, follower: _Follower, place: int) -> AsyncIterator[Event]:
-        while not follower.closed:
-            if follower.overrun:
-                self.dropped += 1
-                raise Refused(self._build_refusal(place))
-            while follower.events:
-                event = follower.events.popleft()
-                if event.seq > place:
-                    place = event.seq
-                    yield event
-            follower.news.clear()
-            if not follower.overrun and not follower.closed:
-                await follower.news.wait()
-
-    def _build_refusal(self, place: int) -> RateLimited:
-        again = Remedy(operation="watch", parameters={"after": place}, why="resume where you stopped")
-        return RateLimited(what="events that you have not read", limit=self._room, remedies=(again,))
+        for feed in self._feeds:
+            if client in (None, feed.client):
+                feed.end()

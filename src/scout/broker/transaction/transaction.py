@@ -82,6 +82,8 @@ class Transaction:
         self.mail_to_people: list[Delivery] = []
         # Alarms for the operator, raised even if the request is refused.
         self.alarms: list[Diagnostic] = []
+        # The turn that starts after the commit, if it was prepared in this transaction.
+        self.prepared: Any = None
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -117,11 +119,12 @@ class Transaction:
             source=Ref.to(source or self.sender),
             target=Ref.to(target),
             payload=payload,
-            metadata=replace(metadata, token_id=self.actor.token_id or None),
+            metadata=replace(metadata, token_id=token) if (token := self.actor.token_id) else metadata,
         )
         self.ledger.appended.append(event)
         self.events.append(event)
-        self.cache.apply(event.seq, getattr(payload, "record", payload))
+        changed = payload.record if payload.__class__ is Changed else getattr(payload, "record", payload)
+        self.cache.apply(event.seq, changed)
         return event
 
     def record(
@@ -145,6 +148,13 @@ class Transaction:
     def mint(self, prefix: str) -> str:
         """Return a new id."""
         return f"{prefix}_{next(self._ids)}"
+
+    def continue_as(self, actor: Actor, caller: Viewpoint) -> "Transaction":
+        """Return the same transaction in the name of another actor; its events follow those up to now."""
+        other = Transaction(self.services, self.ledger, actor, caller, cache=self.cache)
+        other.now, other._ids, other.events = self.now, self._ids, self.events
+        other._first, other.new_roots = self._first, self.new_roots
+        return other
 
     # -- permissions------------------------------------------------------------------------------
 
@@ -290,14 +300,13 @@ class Transaction:
         return minimize_address(instance, self.directory, self.now)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
-        """Return the record with this id, from the cache if it is there."""
+        """Return the record with this id."""
         if ident is None:
             return None
-        known = self._find_known(kind, ident)
-        return known if isinstance(known, kind) else self.ledger.get(kind, ident)
-
-    def _find_known(self, kind: type[Record], ident: str) -> Record | None:
-        return self.agent(ident) if kind is Agent else self.cache.recent.get(ident)
+        if kind is Agent:
+            return self.agent(ident)  # pyright: ignore[reportReturnType] (T is Agent)
+        known = self.cache.recent.get(ident)
+        return known if known.__class__ is kind else self.ledger.get(kind, ident)
 
     def need(self, kind: type[T], noun: str, ident: str) -> T:
         """Return the record with this id, or refuse."""

@@ -75,6 +75,10 @@ class Merges:
             return None
         return found
 
+    def list_running(self) -> tuple[str, ...]:
+        """Return the ids of the finishes that run now."""
+        return tuple(ident for ident, one in self._running.items() if not one.task.done())
+
     def begin(
         self,
         ident: str,

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -18,8 +18,10 @@ from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.disk_reads import read_disk, scan_folders
 from scout.broker.tree.found_folders import adopt_remedy, explain_conflict
+from scout.broker.tree.merges import Merges
 from scout.broker.tree.new_trees import build_identity
 from scout.broker.tree.scan import choose_projects, raise_indexes, scan_projects
+from scout.broker.tree.spawn import Spawns
 from scout.identity.address import fold
 from scout.model.agent import Agent, Lifecycle
 from scout.model.endpoint import EndpointState
@@ -27,13 +29,15 @@ from scout.model.session import Session, SessionClass, SessionState
 from scout.policy.tree.reconcile import (
     DeadSession,
     DifferenceFound,
+    OngoingChanges,
     Repair,
     SeenFolder,
     SeenTree,
     SignedIdentity,
-    TreeDifference,
     TreeSources,
+    confirm_differences,
     find_differences,
+    get_difference_key,
 )
 from scout.ports import FoundFolder, GitFailed, GitTree, IdentityFile, TreePorts
 from scout.protocol.tree_view import ReconcileTree, Reconciliation, TreeFinding
@@ -42,7 +46,22 @@ from scout.store.ledger import LAST
 _SECONDS = 30.0
 _PAGE = 1000
 _MOST = 10_000
-_Key = tuple[TreeDifference, str, str | None]
+
+
+class ReconcileBroker(CallBroker, Protocol):
+    """The broker with the spawns and finishes that run now."""
+
+    spawns: Spawns
+    merges: Merges
+
+
+class _Comparison(NamedTuple):
+    """The differences of one project, and those that were left out because their subject is changing."""
+
+    agents: int
+    found: tuple[DifferenceFound, ...]
+    left_out: tuple[str, ...]
+    notes: list[str]
 
 
 class _Facts(NamedTuple):
@@ -58,35 +77,37 @@ class _Facts(NamedTuple):
 class _Job(NamedTuple):
     """One repair: the request, the project, and the difference."""
 
-    call: CallContext[CallBroker]
+    call: CallContext[ReconcileBroker]
     trees: TreePorts
     root: str
     found: DifferenceFound
 
 
-async def reconcile_tree(call: CallContext[CallBroker], request: ReconcileTree) -> Reconciliation:
+async def reconcile_tree(call: CallContext[ReconcileBroker], request: ReconcileTree) -> Reconciliation:
     """Report the differences of the known projects; with `fix`, repair them and report what is left."""
     projects = await call.read(lambda tx: choose_projects(tx, request.project_root))
     findings: list[TreeFinding] = []
+    left_out: list[str] = []
     notes: list[str] = []
     agents = 0
     trees = call.services.trees
     for root in projects if trees is not None else ():
         assert trees is not None  # checked before the loop
-        sources, problems = await _collect(call, trees, root)
-        notes += problems
-        agents += len(sources.agents)
-        found = find_differences(sources)
+        compared = await _compare(call, trees, root)
+        notes += compared.notes
+        left_out += compared.left_out
+        agents += compared.agents
         if request.fix:
-            findings += await _fix(call, trees, root, found)
+            findings += await _fix(call, trees, root, compared.found)
         else:
-            findings += [_show(root, one) for one in found]
+            findings += [_show(root, one) for one in compared.found]
     answer = Reconciliation(
         projects=projects,
         agents=agents,
         findings=tuple(findings),
         clean=all(one.fixed for one in findings) and not notes,
         notes=tuple(notes),
+        left_out=tuple(left_out),
     )
     return await call.write_once(request, lambda _, __: answer)
 
@@ -107,8 +128,40 @@ def _show(root: str, found: DifferenceFound, *, fixed: bool = False, problem: st
 # -- facts -------------------------------------------------------------------------------------------
 
 
+async def _compare(call: CallContext[ReconcileBroker], trees: TreePorts, root: str) -> _Comparison:
+    """Compare the sources. A difference counts if a second look finds it and no running work changes it."""
+    ongoing = await _find_ongoing(call, trees, root)
+    sources, notes = await _collect(call, trees, root)
+    found = find_differences(sources)
+    if found and not all(ongoing.touch(one) for one in found):
+        again, _ = await _collect(call, trees, root)
+        found = confirm_differences(found, find_differences(again))
+    later = await _find_ongoing(call, trees, root) if found else ongoing
+    touched = [one for one in found if ongoing.touch(one) or later.touch(one)]
+    return _Comparison(
+        agents=len(sources.agents),
+        found=tuple(one for one in found if one not in touched),
+        left_out=tuple(dict.fromkeys(one.subject for one in touched)),
+        notes=notes,
+    )
+
+
+async def _find_ongoing(call: CallContext[ReconcileBroker], trees: TreePorts, root: str) -> OngoingChanges:
+    """Return what running spawns and finishes change. A journal entry without such a run changes nothing."""
+    finishing = call.broker.merges.list_running()
+    finished = await call.read(lambda tx: [tx.agent(one) for one in finishing])
+    folders = {
+        one.working_dir for one in finished if one is not None and one.birth_branch and one.working_dir
+    }
+    if call.broker.spawns.is_running:
+        for entry in await asyncio.to_thread(trees.journal.unfinished):
+            if entry.what == "spawn" and entry.root == root and entry.folder is not None:
+                folders.add(entry.folder)
+    return OngoingChanges(agents=frozenset(finishing), folders=frozenset(folders))
+
+
 async def _collect(
-    call: CallContext[CallBroker], trees: TreePorts, root: str
+    call: CallContext[ReconcileBroker], trees: TreePorts, root: str
 ) -> tuple[TreeSources, list[str]]:
     found, notes = await scan_folders(trees, call.services.clock, (root,), _SECONDS)
     problems = list(notes)
@@ -209,7 +262,7 @@ def _find_sessions(tx: Transaction, agent: Agent) -> Iterable[Session]:
             yield session
 
 
-async def _find_dead(call: CallContext[CallBroker], sessions: Iterable[Session]) -> list[DeadSession]:
+async def _find_dead(call: CallContext[ReconcileBroker], sessions: Iterable[Session]) -> list[DeadSession]:
     found: list[DeadSession] = []
     for session in sessions:
         reason = await explain_loss(call.services.harnesses.get(session.harness), session)
@@ -222,26 +275,21 @@ async def _find_dead(call: CallContext[CallBroker], sessions: Iterable[Session])
 
 
 async def _fix(
-    call: CallContext[CallBroker], trees: TreePorts, root: str, found: Iterable[DifferenceFound]
+    call: CallContext[ReconcileBroker], trees: TreePorts, root: str, found: Iterable[DifferenceFound]
 ) -> list[TreeFinding]:
     """Repair what can be repaired, compare again, and return what was found with what is left."""
-    problems: dict[_Key, str] = {}
+    problems: dict[object, str] = {}
     if any(one.repair is Repair.REGISTER for one in found):
         await scan_projects(call.broker, (root,))
     for one in found:
         if one.repair in _REPAIRS:
-            problems[_get_key(one)] = await _repair(_Job(call, trees, root, one))
-    sources, _ = await _collect(call, trees, root)
-    left = {_get_key(one): one for one in find_differences(sources)}
-    known = {_get_key(one): one for one in found}
+            problems[get_difference_key(one)] = await _repair(_Job(call, trees, root, one))
+    left = {get_difference_key(one): one for one in (await _compare(call, trees, root)).found}
+    known = {get_difference_key(one): one for one in found}
     shown = [
         _show(root, one, fixed=key not in left, problem=problems.get(key, "")) for key, one in known.items()
     ]
     return [*shown, *(_show(root, one) for key, one in left.items() if key not in known)]
-
-
-def _get_key(found: DifferenceFound) -> _Key:
-    return found.kind, found.subject, found.session_id
 
 
 async def _repair(job: _Job) -> str:

@@ -59,6 +59,10 @@ class Spawns:
         self._locks = dict[str, asyncio.Lock]()
         self._waiting = dict[str, int]()
 
+    @property
+    def is_running(self) -> bool:
+        return bool(self._tasks)
+
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work to its end, even if the caller is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
