@@ -32,7 +32,7 @@ class Stream:
         if last is not None:
             lines.append(f"Last-Event-ID: {last}")
         self._socket.sendall("\r\n".join((*lines, "", "")).encode())
-        self._left = b""
+        self._left = self._blocks = b""
         self.head = self._until(b"\r\n\r\n").decode()
         self.comments: list[str] = []
 
@@ -76,13 +76,16 @@ class Stream:
         return Sent(number, fields["event"], json.loads(fields["data"]))
 
     def _text(self) -> str:
-        """One block of the stream; each is sent as one chunk."""
-        size = int(self._until(b"\r\n"), 16)
-        if size == 0:
-            raise EOFError
-        while len(self._left) < size + 2:
-            self._more()
-        block, self._left = self._left[:size], self._left[size + 2 :]
+        """One block of the stream; a chunk holds one or several of them."""
+        while b"\n\n" not in self._blocks:
+            size = int(self._until(b"\r\n"), 16)
+            if size == 0:
+                raise EOFError
+            while len(self._left) < size + 2:
+                self._more()
+            self._blocks += self._left[:size]
+            self._left = self._left[size + 2 :]
+        block, _, self._blocks = self._blocks.partition(b"\n\n")
         return block.decode()
 
     def _until(self, mark: bytes) -> bytes:

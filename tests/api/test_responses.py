@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from scout.api.responses import build_internal_error, build_problem, build_problem_document, encode_result
+from scout.api.encoders import encode_result
+from scout.api.responses import build_internal_error, build_problem, build_problem_document
 from scout.base.refusal import BadRequest, Diagnostic, Remedy
 from scout.model.events.envelope import Changed
 from scout.model.problems.diagnostics import ALL

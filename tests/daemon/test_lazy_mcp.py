@@ -10,6 +10,8 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from scout.daemon.lazy_mcp import LazyMcp
+from tests.broker.rig import wait_until
 from tests.daemon.daemons import Daemon, daemon
 
 _HEAVY = ("mcp", "mcp_types", "pydantic", "starlette")
@@ -56,3 +58,20 @@ def test_a_daemon_listens_first_and_who_comes_early_is_served(tmp_path: Path) ->
         token = running.register("arc")["token"]
         assert asyncio.run(_who(running, token)) == "@arc"
         assert _has_loaded(running)
+
+
+def test_they_are_loaded_by_themselves_only_while_nothing_is_asked() -> None:
+    async def scene() -> None:
+        counts, looks = (0, 5, 9, 9), list[bool]()  # requests so far: at the start, and at three looks
+
+        def count() -> int:
+            looks.append(lazy.is_begun)
+            return counts[len(looks) - 1]
+
+        lazy = LazyMcp("0", pause=0.001)
+        lazy.begin_when_idle(count)
+        await wait_until(lambda: lazy.is_begun)
+        assert looks == [False] * len(counts)
+        await lazy.close()
+
+    asyncio.run(scene())

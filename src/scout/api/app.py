@@ -9,6 +9,7 @@ from typing import Any
 from scout.api.asgi import (
     JSON,
     AsgiSend,
+    BrowserSurface,
     Gone,
     Headers,
     Mount,
@@ -18,11 +19,12 @@ from scout.api.asgi import (
     WatchedResponse,
 )
 from scout.api.docs_page import build_page
+from scout.api.encoders import encode_result
 from scout.api.guard import Guard, read_headers
 from scout.api.metrics import render_metrics
 from scout.api.openapi import build_response
 from scout.api.requests import WrongMedia, read, read_body, wait_for_disconnect
-from scout.api.responses import build_internal_error, build_problem, encode_result, send_response
+from scout.api.responses import build_internal_error, build_problem, get_exchange, send_response
 from scout.api.routes import RouteMatch, Routes, WrongMethod
 from scout.api.stream import Frames, follow
 from scout.base.codec import encode
@@ -31,10 +33,11 @@ from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.model.problems.request import Busy, Unauthenticated
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
-from scout.protocol.scout import Credential, Gate, Scout
+from scout.protocol.scout import Admission, Credential, Gate, Scout
 
 _LOG = logging.getLogger("scout.api")
 _SHORT = 64 * 1024  # bytes of a body that are decoded on the event loop
+_API = b"/v1/"  # the page has no path there
 _DESCRIPTIONS = frozenset({b"/openapi.json", b"/docs"})
 
 
@@ -50,6 +53,7 @@ class Application:
         counters: Callable[[], Mapping[str, float]],
         hosts: Collection[str] = (),
         mounts: Collection[Mount] = (),
+        page: BrowserSurface | None = None,
     ) -> None:
         self._door = door
         self._version = version
@@ -58,6 +62,7 @@ class Application:
         self._counters = counters
         self._guard = Guard(hosts)
         self._mounts = tuple(mounts)
+        self._page = page
         self._routes = Routes()
         self._frames = Frames()
         self._stopping: asyncio.Future[Diagnostic] | None = None
@@ -86,7 +91,11 @@ class Application:
         except Exception as error:  # noqa: BLE001 (every internal error is answered and logged)
             answer = self._build_fault(scope["method"], scope["raw_path"], error)
         if answer is not None:
-            await send_response(answer, send)
+            await send_response(answer, send, get_exchange(scope))
+
+    def count_requests(self) -> int:
+        """Return how many requests were made so far."""
+        return self._tally["requests"]
 
     def stop(self) -> None:
         """End streams and long polls with the reason that the daemon is stopping."""
@@ -98,8 +107,13 @@ class Application:
 
     async def _answer(self, scope: Scope, receive: Receive, send: AsgiSend) -> Response | None:
         headers = read_headers(scope)
-        self._guard.check(scope, headers)
         method, path = scope["method"], scope["raw_path"]
+        page = self._page
+        if page is not None and not path.startswith(_API) and page.answers(path, headers):
+            self._guard.check(scope, headers, is_visit=page.is_visit(method, headers))
+            await page(scope, headers, send)
+            return None
+        self._guard.check(scope, headers)
         if path in self._open:
             if method not in {"GET", "HEAD"}:
                 raise WrongMethod(method, ("GET", "HEAD"))
@@ -107,17 +121,27 @@ class Application:
             return await asyncio.to_thread(self._open[path]) if path in _DESCRIPTIONS else self._open[path]()
         for mount in self._mounts:
             if mount.paths.fullmatch(path):
-                return await self._run_mounted(mount, _read_credential(headers), scope, receive, send)
+                return await self._run_mounted(mount, self._read_credential(headers), scope, receive, send)
         found = self._routes.find(method, path)
-        scout = await self._door.admit(_read_credential(headers))
+        scout = await self._door.admit(self._read_credential(headers))
         if found.route.request is Watch:
             await self._stream(scout, _watch(found, scope, headers), receive, send)
             return None
         body = await read_body(receive, headers, found.route.limit) if found.route.has_body else b""
         words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
         request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
-        result = await self._call(scout, request, receive)
+        if getattr(request, "wait", 0):
+            result = await self._wait(scout, request, scope, receive)
+        else:
+            result = await scout.call(request)
         return Response(encode_result(result), request.status, self._headers)
+
+    def _read_credential(self, headers: dict[bytes, bytes]) -> Credential:
+        """Return the credential of a request: its token, else the session of a browser."""
+        credential = _read_credential(headers)
+        if credential.secret is None and self._page is not None and b"cookie" in headers:
+            return self._page.read_credential(headers) or credential
+        return credential
 
     async def _run_mounted(
         self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: AsgiSend
@@ -141,29 +165,38 @@ class Application:
             return None
         raise Refused(Unauthenticated(reason="the token is no longer valid", needs=("another token",)))
 
-    async def _call(self, scout: Scout, request: Request[Any], receive: Receive) -> object:
-        """Return the result. A long poll ends early if the client disconnects or the daemon stops."""
-        if not getattr(request, "wait", 0):
-            return await scout.call(request)
-        working = asyncio.ensure_future(scout.call(request))
-        gone = asyncio.ensure_future(wait_for_disconnect(receive))
-        stopping = self._get_stopping()
-        try:
-            await asyncio.wait({working, gone, stopping}, return_when="FIRST_COMPLETED")
-            if working.done():
-                return working.result()
-            if gone.done():
-                raise Gone
-            raise Refused(stopping.result())
-        finally:
-            working.cancel()
-            gone.cancel()
+    async def _wait(self, scout: Scout, request: Request[Any], scope: Scope, receive: Receive) -> object:
+        """Return the result of a long poll; it ends early if the client disconnects or the daemon stops.
 
-    async def _stream(self, scout: Scout, request: Watch, receive: Receive, send: AsgiSend) -> None:
+        It runs in the task of its request, which is cancelled in these cases: no other task waits beside it.
+        """
+        task, stopping = asyncio.current_task(), self._get_stopping()
+        assert task is not None
+        ends: list[asyncio.Future[Any] | None] = []
+
+        def end(reason: "asyncio.Future[Any] | None" = None) -> None:
+            ends.append(reason)
+            task.cancel()
+
+        stopping.add_done_callback(end)
+        forget = _watch_disconnect(scope, receive, end)
+        try:
+            return await scout.call(request)
+        except asyncio.CancelledError:
+            if not ends or task.uncancel() > 0:
+                raise
+            if ends[0] is stopping:
+                raise Refused(stopping.result()) from None
+            raise Gone from None
+        finally:
+            stopping.remove_done_callback(end)
+            forget()
+
+    async def _stream(self, scout: Admission, request: Watch, receive: Receive, send: AsgiSend) -> None:
         self._tally["streams"] += 1
         try:
             await follow(
-                scout.watch(request),
+                lambda wake: scout.follow(request, wake),
                 send,
                 receive,
                 frames=self._frames,
@@ -197,6 +230,17 @@ class Application:
         reference = f"err_{secrets.token_hex(6)}"
         _LOG.error("%s: %s %s", reference, method, path.decode("latin-1"), exc_info=error)
         return build_internal_error(reference)
+
+
+def _watch_disconnect(scope: Scope, receive: Receive, end: Callable[[], None]) -> Callable[[], object]:
+    """Call `end` when the client disconnects; return the function that stops watching."""
+    exchange = get_exchange(scope)
+    if exchange is not None:
+        exchange.on_disconnect(end)
+        return lambda: exchange.on_disconnect(None)
+    gone = asyncio.ensure_future(wait_for_disconnect(receive))
+    gone.add_done_callback(lambda _: None if gone.cancelled() else end())
+    return gone.cancel
 
 
 def _read_credential(headers: dict[bytes, bytes]) -> Credential:

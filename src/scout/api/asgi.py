@@ -1,16 +1,17 @@
 """The ASGI types that Scout uses."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from scout.protocol.scout import Scout
+from scout.protocol.scout import Credential, Scout
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 AsgiSend = Callable[[dict[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
+EXCHANGE = "scout.exchange"
 JSON: Headers = ((b"content-type", b"application/json"),)
 
 
@@ -23,6 +24,15 @@ class Mount(Protocol):
     def stop(self) -> None: ...
 
 
+class BrowserSurface(Protocol):
+    """The web page: it answers browsers on its own host name, and reads the credentials they bring."""
+
+    def answers(self, raw_path: bytes, headers: Mapping[bytes, bytes]) -> bool: ...
+    def is_visit(self, method: str, headers: Mapping[bytes, bytes]) -> bool: ...
+    def read_credential(self, headers: Mapping[bytes, bytes]) -> Credential | None: ...
+    async def __call__(self, scope: Scope, headers: Mapping[bytes, bytes], send: AsgiSend) -> None: ...
+
+
 class Gone(Exception):  # noqa: N818 (a fact about the client, not a fault)
     """The client disconnected before the response."""
 
@@ -33,6 +43,18 @@ class Response(NamedTuple):
     body: bytes
     status: int = 200
     headers: Headers = JSON
+
+
+class Exchange(Protocol):
+    """One request and its response, beyond what ASGI offers. Scout's HTTP protocol adds it to the scope."""
+
+    def respond(self, answer: Response) -> bool:
+        """Write a complete response at once; whether that was possible."""
+        ...
+
+    def on_disconnect(self, callback: Callable[[], None] | None) -> None:
+        """Call back when the client disconnects; None: no longer."""
+        ...
 
 
 class WatchedResponse:

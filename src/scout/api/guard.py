@@ -17,6 +17,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _ONCE = frozenset(
     {
         b"authorization",
+        b"cookie",
         b"content-length",
         b"content-type",
         b"host",
@@ -26,6 +27,7 @@ _ONCE = frozenset(
         b"origin",
         b"scout-as",
         b"scout-directory",
+        b"scout-page",
         b"sec-fetch-site",
     }
 )
@@ -50,11 +52,11 @@ class Guard:
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
         self._known: set[tuple[bytes | None, bytes | None, int | None]] = set()
 
-    def check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse a foreign Host or Origin."""
+    def check(self, scope: Scope, headers: dict[bytes, bytes], *, is_visit: bool = False) -> None:
+        """Refuse a foreign Host or Origin. `is_visit`: a person follows a link, which may be on any site."""
         host, origin = headers.get(b"host"), headers.get(b"origin")
         site = headers.get(b"sec-fetch-site", b"none")
-        if site not in _OWN_SITE:
+        if site not in _OWN_SITE and not is_visit:
             raise _build_refusal("call from another site", site)
         server = scope.get("server")
         port: int | None = server[1] if server else None

@@ -56,14 +56,17 @@ def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Req
         _check_no_query(query)
         check_each_once(body)
         request = _read_request_body(found, body)
-    else:
+    elif route.empty is not None and not query:
+        return route.empty
+    else:  # these texts were checked when they were decoded
         fields = {**_read_query_fields(route, query), **_read_path_fields(found)}
-        request = _convert(route, fields, strict=False)
+        request = decode(fields, route.request, strict=False)
     if key is not None and "idempotencyKey" in route.known:
         request = _add_key(request, key)
     _check_numbers(route, request)
     for name in route.objects:
-        check_outside(getattr(request, name), name)
+        if given := getattr(request, name):
+            check_outside(given, name)
     return request
 
 
@@ -97,8 +100,8 @@ def _check_not_in_path(route: HttpRoute, fields: dict[str, Any]) -> None:
 
 
 def _check_no_query(query: bytes) -> None:
-    name = decode_text(query.partition(b"=")[0], "query")[:60]
     if query:
+        name = decode_text(query.partition(b"=")[0], "query")[:60]
         raise Refused(
             BadRequest(problem=f"unknown query parameter '{name}': fields go in the body", field=name)
         )
@@ -113,11 +116,15 @@ def _read_request_body(found: RouteMatch, body: bytes) -> Request[Any]:
             pass  # retry on the slow path, which accepts other integrations' names and reports the field
     fields = decode(body or b"{}", dict[str, Any])
     _check_not_in_path(route, fields)
-    return _convert(route, {**_check_fields(route, fields), **_read_path_fields(found)}, strict=True)
+    fields = {**_check_fields(route, fields), **_read_path_fields(found)}
+    check_outside(fields)
+    return decode(fields, route.request)
 
 
 def _check_fields(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields under Scout's names; refuse an unknown field with the nearest known ones."""
+    if route.known.issuperset(fields):
+        return fields
     renamed = restore_names(fields, route.known)
     for name in renamed:
         if name not in route.known:
@@ -130,11 +137,6 @@ def _check_fields(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
                 )
             )
     return renamed
-
-
-def _convert(route: HttpRoute, fields: dict[str, Any], *, strict: bool) -> Request[Any]:
-    check_outside(fields)
-    return decode(fields, route.request, strict=strict)
 
 
 def _add_key(request: Request[Any], raw: bytes) -> Request[Any]:

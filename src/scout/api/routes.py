@@ -34,10 +34,8 @@ class HttpRoute(NamedTuple):
     floats: tuple[str, ...]
     objects: tuple[str, ...]
     limit: int
-
-    @property
-    def has_body(self) -> bool:
-        return self.method != "GET"
+    has_body: bool
+    empty: Request[Any] | None  # the request with no field given, if that is one
 
 
 class RouteMatch(NamedTuple):
@@ -129,6 +127,8 @@ def build_route(request: type[Request[Any]]) -> HttpRoute:
         floats=tuple(field.name for name, field in fields.items() if float in kinds[name]),
         objects=tuple(field.name for name, field in fields.items() if dict in kinds[name]),
         limit=_ATTACHMENT_LIMIT if any(bytes in found for found in kinds.values()) else _LIMIT,
+        has_body=method != "GET",
+        empty=None if any(field.required for field in fields.values()) else request(),
     )
 
 

@@ -1,15 +1,17 @@
 """The log as server-sent events: one task per stream, keep-alive comments, and a reason at the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from scout.api.asgi import AsgiSend, Headers, Receive, Response
+from scout.api.encoders import encode_result
 from scout.api.requests import wait_for_disconnect
-from scout.api.responses import build_problem_document, encode_result
+from scout.api.responses import build_problem_document
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import get_event_type
+from scout.protocol.scout import EventFeed
 
 _HEADERS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -18,7 +20,6 @@ _HEADERS: Headers = (
 )
 _COMMENT = b": still here\n\n"
 _STUCK = 60.0  # seconds after which a client that accepts no data is disconnected
-_BEGIN = 0.05  # seconds within which the broker has refused the filters or started listening
 _KEPT = 1024 * 1024
 
 
@@ -26,6 +27,7 @@ class Frames:
     """Encoded events, cached so that streams of the same events share the work."""
 
     def __init__(self) -> None:
+        self.encoded = 0
         self._kept: dict[int, tuple[Event, bytes]] = {}
         self._size = 0
 
@@ -34,6 +36,7 @@ class Frames:
         if kept is not None and kept[0] is event:
             return kept[1]
         frame = _build_frame(get_event_type(type(event)), encode_result(event), event.seq)
+        self.encoded += 1
         self._size += len(frame)
         if self._size > _KEPT:
             self._kept.clear()
@@ -43,7 +46,7 @@ class Frames:
 
 
 async def follow(
-    events: AsyncIterator[Event],
+    open_feed: Callable[[Callable[[], None]], Awaitable[EventFeed]],
     send: AsgiSend,
     receive: Receive,
     *,
@@ -56,84 +59,98 @@ async def follow(
 
     An immediate refusal is an ordinary HTTP response; a later one is sent as an event in the stream.
     """
-    following = _Following(events, receive, stopping)
+    stream = _Stream(send, frames, comment)
+    feed = await open_feed(stream.wake)
+    stream.begin(asyncio.ensure_future(wait_for_disconnect(receive)), stopping)
     try:
-        await following.begin()
         await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
         try:
-            last = await _send_events(following, send, frames, comment)
+            last = await stream.send_events(feed)
         except Refused as refused:
             last = _build_dropped(refused.diagnostic)
         except TimeoutError:
             raise ConnectionError("the client stopped reading") from None
+        except ConnectionError:
+            raise  # a client that disconnects is no fault
         except Exception as error:  # noqa: BLE001 (headers are sent: report the error in the stream and end it)
             last = _build_frame("dropped", fault(error).body)
-        async with asyncio.timeout(_STUCK):
-            await send({"type": "http.response.body", "body": last})
+        await stream.send(last, more=False)
     finally:
-        await following.let_go()
+        feed.close()
+        await stream.close()
 
 
-async def _send_events(following: "_Following", send: AsgiSend, frames: Frames, comment: float) -> bytes:
-    """Send every event, and return the final frame."""
-    words = b": following\n\n"
-    while True:
-        async with asyncio.timeout(_STUCK):
-            await send({"type": "http.response.body", "body": words, "more_body": True})
-        await following.wait_for_news(comment)
-        if following.gone.done():
+class _Stream:
+    """One open response. Its task sleeps until an event, a disconnect, a stop or a comment is due.
+
+    Whatever happens sets one flag, so that a batch of events costs one step of one task and one write.
+    """
+
+    _gone: "asyncio.Future[None]"
+    _stopping: "asyncio.Future[Diagnostic]"
+
+    def __init__(self, send: AsgiSend, frames: Frames, comment: float) -> None:
+        self._send = send
+        self._frames = frames
+        self._comment = comment
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._sent_at = self._loop.time()
+        self._is_silent = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wake(self, _: object = None) -> None:
+        self._news.set()
+
+    def begin(self, gone: "asyncio.Future[None]", stopping: "asyncio.Future[Diagnostic]") -> None:
+        """Wake when the client disconnects, when the daemon stops, and after a silence."""
+        self._gone, self._stopping = gone, stopping
+        for one in (gone, stopping):
+            one.add_done_callback(self.wake)
+        self._measure_silence()
+
+    async def send_events(self, feed: EventFeed) -> bytes:
+        """Send every event, and return the final frame."""
+        await self.send(b": following\n\n")
+        async for past in feed.read_past():
+            await self.send(self._encode(past))
+            self._check_end()
+        while not feed.is_closed:
+            self._news.clear()
+            await self.send(self._encode(feed.take()) or (_COMMENT if self._is_silent else b""))
+            await self._news.wait()
+            self._check_end()
+        return b""
+
+    async def send(self, data: bytes, *, more: bool = True) -> None:
+        if data or not more:
+            async with asyncio.timeout(_STUCK):
+                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+            self._sent_at, self._is_silent = self._loop.time(), False
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._stopping.remove_done_callback(self.wake)
+        self._gone.cancel()
+        await asyncio.gather(self._gone, return_exceptions=True)
+
+    def _encode(self, events: Sequence[Event]) -> bytes:
+        return b"".join([self._frames.of(event) for event in events])
+
+    def _check_end(self) -> None:
+        if self._gone.done():
             raise ConnectionError("the client disconnected")
-        if following.stopping.done():
-            return _build_dropped(following.stopping.result())
-        try:
-            event = following.take()
-        except StopAsyncIteration:
-            return b""
-        words = _COMMENT if event is None else frames.of(event)
+        if self._stopping.done():
+            raise Refused(self._stopping.result())
 
-
-class _Following:
-    """The conditions one stream waits for: the next event, a disconnect, or the daemon stopping."""
-
-    def __init__(
-        self, events: AsyncIterator[Event], receive: Receive, stopping: "asyncio.Future[Diagnostic]"
-    ) -> None:
-        self._events = events
-        self._next = self._ask()
-        self.gone = asyncio.ensure_future(wait_for_disconnect(receive))
-        self.stopping = stopping
-
-    async def begin(self) -> None:
-        """Wait briefly for the broker to check the filters, and raise its refusal."""
-        await asyncio.wait({self._next}, timeout=_BEGIN)
-        if self._next.done() and isinstance(self._next.exception(), Refused):
-            self._next.result()
-
-    async def wait_for_news(self, seconds: float) -> None:
-        """Wait until an event, a disconnect or a stop, at most this many seconds."""
-        waiting = {self._next, self.gone, self.stopping}
-        await asyncio.wait(waiting, timeout=seconds, return_when="FIRST_COMPLETED")
-
-    def take(self) -> Event | None:
-        """Return the event that arrived, if any, and request the next one."""
-        if not self._next.done():
-            return None
-        event = self._next.result()
-        self._next = self._ask()
-        return event
-
-    async def let_go(self) -> None:
-        """Cancel the pending tasks and close the event source."""
-        for waiting in (self._next, self.gone):
-            waiting.cancel()
-        await asyncio.gather(self._next, self.gone, return_exceptions=True)
-        close: Callable[[], Awaitable[None]] | None = getattr(self._events, "aclose", None)
-        if close is not None:
-            await close()
-
-    def _ask(self) -> "asyncio.Future[Event]":
-        step: Callable[[], Awaitable[Event]] = self._events.__anext__
-        return asyncio.ensure_future(step())
+    def _measure_silence(self) -> None:
+        """Ask for a comment if nothing was sent for a whole period, and look again later."""
+        left = self._sent_at + self._comment - self._loop.time()
+        if left <= 0:
+            self._is_silent = True
+            self.wake()
+        self._timer = self._loop.call_later(left if left > 0 else self._comment, self._measure_silence)
 
 
 def _build_dropped(diagnostic: Diagnostic) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import TypeVar
 
@@ -26,6 +26,10 @@ T = TypeVar("T")
 _PAUSES = (0.05, 0.2, 0.8)  # seconds before a request is repeated after a lost connection
 _STREAM_PAUSES = (*_PAUSES, 2.0, 5.0)
 _PATIENCE = 75.0  # seconds: longer than any long poll
+
+
+def _ignore(is_open: bool) -> None:
+    """Nobody wants to know whether the stream is open."""
 
 
 class Scout(Verbs):
@@ -97,17 +101,21 @@ class Scout(Verbs):
             else:
                 return answer.status_code, answer.content
 
-    async def watch(self, request: Watch | None = None) -> AsyncIterator[Event]:
+    async def watch(
+        self, request: Watch | None = None, *, on_change: Callable[[bool], None] | None = None
+    ) -> AsyncIterator[Event]:
         """Yield the events of the log as they are committed, each once and in order.
 
         After a lost connection the stream resumes where it broke. It ends only when the caller stops, or when
-        the daemon refuses or stays unreachable.
+        the daemon refuses or stays unreachable. `on_change` is called with True when the stream is open, and
+        with False when it is lost.
         """
+        report = on_change or _ignore
         wish = request or Watch()
         last, failures = "" if wish.after is None else str(wish.after), 0
         while True:
             try:
-                async for event in self._read_stream(replace(wish, after=None), last):
+                async for event in self._read_stream(replace(wish, after=None), last, report):
                     failures = 0
                     if event.type == "dropped":
                         why = decode_refusal(0, event.data.encode())
@@ -118,12 +126,15 @@ class Scout(Verbs):
                     why = Refused(Busy(reason="the stream ended"))
             except httpx2.TransportError as error:
                 why = Refused(Busy(reason=f"the stream broke: {error or type(error).__name__}"))
+            report(False)
             if failures >= len(_STREAM_PAUSES):
                 raise why
             await asyncio.sleep(_STREAM_PAUSES[failures])
             failures += 1
 
-    async def _read_stream(self, request: Watch, last: str) -> AsyncIterator[SseEvent]:
+    async def _read_stream(
+        self, request: Watch, last: str, report: Callable[[bool], None]
+    ) -> AsyncIterator[SseEvent]:
         headers = {**self._build_headers(), "Accept": "text/event-stream"}
         if last:
             headers["Last-Event-ID"] = last
@@ -131,6 +142,7 @@ class Scout(Verbs):
         async with self._http.stream("GET", encode_request(request)[1], headers=headers) as answer:
             if answer.status_code >= 400:
                 raise decode_refusal(answer.status_code, await answer.aread())
+            report(True)
             async for line in answer.aiter_lines():
                 if event := parser.feed(line):
                     yield event

@@ -4,6 +4,7 @@
 import asyncio
 import gc
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scout.api.asgi import AsgiSend, Receive, Scope
@@ -14,24 +15,43 @@ if TYPE_CHECKING:
     from scout.mcp.app import McpSurface
 
 _SLICE = 0.0001  # seconds for which the import may block other threads
-_PAUSE = 10.0  # seconds after the start in which only a request for MCP imports it
+_PAUSE = 10.0  # seconds without a request after which MCP is imported
 
 
 class LazyMcp:
-    """Loads the MCP surface at the first request for it, or some seconds after the daemon has started."""
+    """Loads the MCP surface at the first request for it, or once the daemon has been idle for some seconds.
+
+    The import takes about a second of a processor. The first request for MCP waits for it; no other request
+    does, because it runs in a thread, and it never begins by itself while the daemon has work.
+    """
 
     paths = PATHS
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, pause: float = _PAUSE) -> None:
         self._version = version
+        self._pause = pause
         self._stopped = False
         self._begun: asyncio.Task[McpSurface] | None = None
         self._running: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin_soon(self) -> None:
-        """Schedule the import."""
-        self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._begin)
+    @property
+    def is_begun(self) -> bool:
+        return self._begun is not None
+
+    def begin_when_idle(self, count_requests: Callable[[], int]) -> None:
+        """Import once no request has been made for a while."""
+        self._look_again(count_requests, count_requests())
+
+    def _look_again(self, count_requests: Callable[[], int], before: int) -> None:
+        def look() -> None:
+            if (now := count_requests()) == before:
+                self._begin()
+            else:
+                self._look_again(count_requests, now)
+
+        if not self.is_begun:
+            self._timer = asyncio.get_running_loop().call_later(self._pause, look)
 
     async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: AsgiSend) -> None:
         begun = self._begin()

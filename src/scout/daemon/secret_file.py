@@ -27,6 +27,11 @@ def read_identity_key(file: Path) -> bytes:
     return _read_or_make_key(file)
 
 
+def read_page_key(file: Path) -> bytes:
+    """Return the key of the web page: its host name and the secrets of its tabs are derived from it."""
+    return _read_or_make_key(file)
+
+
 def _read_or_make_key(file: Path) -> bytes:
     return bytes.fromhex(read_or_make(file, lambda: secrets.token_hex(32)))
 

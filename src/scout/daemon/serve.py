@@ -25,7 +25,13 @@ from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
 from scout.daemon.lazy_mcp import LazyMcp
-from scout.daemon.secret_file import read_identity_key, read_node_key, read_operator_token, read_or_make
+from scout.daemon.secret_file import (
+    read_identity_key,
+    read_node_key,
+    read_operator_token,
+    read_or_make,
+    read_page_key,
+)
 from scout.daemon.server import Server, Tether
 from scout.daemon.time_zones import SystemZones
 from scout.daemon.trial import play_check, remove_trials
@@ -42,6 +48,8 @@ from scout.store.integrity.damage import check_start
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
 from scout.tree.tree_ports import build_tree_ports
+from scout.web.access import PageAccess
+from scout.web.app import WebPage
 
 _LOG = logging.getLogger("scout.daemon")
 
@@ -75,12 +83,15 @@ async def _serve(
     check_start(store)
     database = Database(store)
     try:
+        access = PageAccess(read_page_key(Path(settings.page_key)), url)
         broker = _build_broker(settings, database, ids)
+        broker.services.page_url = access.url
         try:
             await broker.start(token, getpass.getuser(), socket.gethostname(), _build_status(settings, url))
             scout = await broker.admit(Credential(secret=token))
             status = await scout.call(ShowStatus())
-            await _listen(settings, broker, sockets, lambda: ready(status), scout if tethered else None)
+            tether = scout if tethered else None
+            await _listen(settings, broker, access, sockets, ready=lambda: ready(status), tethered=tether)
         finally:
             await broker.close()
     finally:
@@ -90,7 +101,9 @@ async def _serve(
 async def _listen(
     settings: Settings,
     broker: Broker,
+    access: PageAccess,
     sockets: list[socket.socket],
+    *,
     ready: Callable[[], None],
     tethered: LocalScout | None,
 ) -> None:
@@ -101,8 +114,9 @@ async def _listen(
         version=__version__,
         comment=settings.rules.periods.stream_comment,
         counters=broker.counters,
-        hosts=(settings.host,),
+        hosts=(settings.host, access.host),
         mounts=(mcp,),
+        page=WebPage(broker, access, settings.rules.periods.browser_session),
     )
     server = Server(application, ready)
     loop = asyncio.get_running_loop()
@@ -111,7 +125,7 @@ async def _listen(
     gc.collect()
     gc.freeze()  # these objects live as long as the daemon: the collector can skip them
     gc.set_threshold(20_000, 20, 50)  # records have no cycles, so frequent collections find nothing
-    mcp.begin_soon()
+    mcp.begin_when_idle(application.count_requests)
     tether = Tether(server.stop) if tethered is not None else None
     try:
         await server.serve(sockets)
