@@ -1,0 +1,28 @@
+// @ts-check
+// The time slider: the range shows the moment while it moves, and opens it when it is let go.
+
+const WORDS = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** @param {HTMLInputElement} range @returns {Date} */
+function read(range) {
+  const from = new Date(range.dataset["from"] ?? "").getTime();
+  const to = new Date(range.dataset["to"] ?? "").getTime();
+  return new Date(from + ((to - from) * Number(range.value)) / Number(range.max));
+}
+
+for (const range of document.querySelectorAll("input[data-slider]")) {
+  if (!(range instanceof HTMLInputElement)) continue;
+  const label = document.createElement("output");
+  label.className = "slider-moment";
+  range.after(label);
+  const show = () => {
+    const words = WORDS.format(read(range));
+    label.textContent = words;
+    range.setAttribute("aria-valuetext", words);
+  };
+  show();
+  range.addEventListener("input", show);
+  range.addEventListener("change", () => {
+    location.assign(`${range.dataset["slider"] ?? ""}${encodeURIComponent(read(range).toISOString())}`);
+  });
+}

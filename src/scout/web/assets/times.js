@@ -1,0 +1,33 @@
+// @ts-check
+// Times: the document has UTC; here they become local, or how long ago they were.
+
+const UNITS = /** @type {const} */ ([["d", 86400], ["h", 3600], ["min", 60]]);
+const SHORT = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** @param {number} seconds */
+export function duration(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  for (const [unit, size] of UNITS) if (whole >= size) return `${Math.floor(whole / size)} ${unit}`;
+  return `${whole} s`;
+}
+
+/** @param {ParentNode} [root] */
+export function localize(root = document) {
+  for (const one of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(one.getAttribute("datetime") ?? "");
+    const words = one.hasAttribute("data-ago") ? ago(at) : LONG.format(at);
+    if (one.textContent !== words) one.textContent = words;
+    const title = LONG.format(at);
+    if (one.getAttribute("title") !== title) one.setAttribute("title", title);
+  }
+}
+
+/** @param {Date} at */
+function ago(at) {
+  const seconds = (Date.now() - at.getTime()) / 1000;
+  if (seconds < 0) return `in ${duration(-seconds)}`;
+  return seconds < 86400 * 7 ? duration(seconds) : SHORT.format(at);
+}
+
+setInterval(() => document.hidden || localize(), 10_000);

@@ -1,0 +1,1 @@
+"""The views: each reads what it shows from Scout's operations and returns the body of a document."""

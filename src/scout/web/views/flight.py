@@ -1,0 +1,193 @@
+"""Flight: its timeline, what it says, what it changed, and what you can do with it."""
+
+from datetime import UTC, datetime
+
+from scout.base.refusal import Refused
+from scout.base.time import Time
+from scout.model.flight import FlightState
+from scout.protocol.asks import FlightView, GetFlight
+from scout.protocol.insight import Explanation, Why
+from scout.protocol.observation import Diff, ShowDiff, Tail, TailSession
+from scout.protocol.scout import Scout
+from scout.protocol.sessions import GetSession
+from scout.web.html import Child, Html, join, lines, tag
+from scout.web.layout import PageBody
+from scout.web.parts import (
+    build_button,
+    build_panel,
+    cut,
+    link_conversation,
+    quote_text,
+    shorten,
+    show_address,
+    show_command,
+    show_facts,
+    show_state,
+    show_time,
+)
+from scout.web.timeline import draw_timeline, list_segments
+from scout.web.views.request import PageRequest
+from scout.web.views.talk import build_ask_box
+from scout.web.views.why import list_decisions
+
+_OPEN = (FlightState.QUEUED, FlightState.RUNNING, FlightState.WAITING)
+_SHOWN = 2000  # lines of a patch
+_FAMILIES = ("collab.flight", "collab.delivery", "collab.session", "collab.attention", "collab.message")
+
+
+async def show_flight(request: PageRequest) -> PageBody:
+    """Return one flight."""
+    scout = request.scout
+    flight = await scout.call(GetFlight(flight_id=request.segments[0]))
+    why = await scout.call(Why(id=flight.id))
+    diff = await _read_diff(scout, flight.id) if request.get_flag("diff") else None
+    main = join(
+        _show_facts(flight),
+        _show_timeline(why),
+        _show_result(flight),
+        await _show_output(scout, flight),
+        _show_changes(flight, diff, asked=request.get_flag("diff")),
+        _show_why(why),
+        _show_ask_back(flight),
+    )
+    heading = join("Flight ", tag("span", shorten(flight.id), cls="quiet", title=flight.id))
+    body = tag("div", main, cls="columns", data_key=flight.id)
+    return PageBody(f"Flight {shorten(flight.id)}", body, _FAMILIES, heading, _list_actions(flight))
+
+
+def _list_actions(flight: FlightView) -> Child:
+    ident: dict[str, object] = {"flightId": flight.id}
+    if flight.state in _OPEN:
+        return build_button("Cancel", "flight.cancel", ident, icon="stop", cls="danger", done="Cancelled.")
+    return build_button("Retry", "flight.retry", ident, icon="retry", done="Asked again.")
+
+
+def _show_facts(flight: FlightView) -> Html:
+    on = flight.waiting_on
+    facts = show_facts(
+        (
+            ("State", join(show_state(flight.state), " ", tag("span", flight.phase, cls="quiet"))),
+            ("Why", tag("span", flight.reason, data_field="reason") if flight.reason else None),
+            ("Waits for", f"{on.kind.replace('_', ' ')} {on.ref or ''}" if on is not None else None),
+            ("Until", show_time(on.until) if on is not None and on.until is not None else None),
+            ("From", show_address(flight.requester_address)),
+            ("To", show_address(flight.target_address)),
+            ("Conversation", link_conversation(flight.conversation_id, shorten(flight.conversation_id))),
+            (
+                "Session",
+                tag("a", shorten(flight.session_id), href="/sessions") if flight.session_id else None,
+            ),
+            ("Harness", flight.harness_observed or flight.harness_requested),
+            ("Model", flight.model_observed or flight.model_resolved or flight.model_requested),
+            ("Attempts", flight.attempts if flight.attempts > 1 else None),
+            ("Asked", show_time(flight.created_at, ago=False)),
+            ("In the terminal", show_command(f"scout wait {flight.id}") if flight.state in _OPEN else None),
+        )
+    )
+    return build_panel("What was asked", quote_text(flight.body), facts, cls="wide", ident="asked")
+
+
+def _show_timeline(why: Explanation) -> Html:
+    now = Time.parse(datetime.now(UTC).isoformat())
+    return build_panel("Timeline", draw_timeline(list_segments(why.steps, now)), cls="wide")
+
+
+def _show_result(flight: FlightView) -> Html | None:
+    if flight.error is not None:
+        remedies = [
+            tag("p", tag("span", one.why or one.operation, cls="quiet")) for one in flight.error.remedies
+        ]
+        words = tag("p", f"{flight.error.code}: {flight.error.message}", cls="refusal")
+        return build_panel("Failed", words, remedies, cls="wide", ident="result")
+    if flight.output is not None:
+        return build_panel("Answer", quote_text(flight.output), cls="wide", ident="result")
+    return None
+
+
+async def _show_output(scout: Scout, flight: FlightView) -> Html | None:
+    """Return the newest lines of the session: from its transcript, else from its program's output."""
+    if flight.session_id is None:
+        return None
+    try:
+        tail = await scout.call(TailSession(session_id=flight.session_id, limit=40))
+    except Refused:
+        return await _show_log(scout, flight.session_id)
+    return build_panel(
+        "Live output", build_tail(tail), note=tag("span", "read-only", cls="quiet"), cls="wide"
+    )
+
+
+async def _show_log(scout: Scout, session_id: str) -> Html | None:
+    try:
+        session = await scout.call(GetSession(session_id=session_id))
+    except Refused:
+        return None
+    if not session.log_tail:
+        return None
+    return build_panel("Live output", quote_text("\n".join(session.log_tail)), cls="wide")
+
+
+def build_tail(tail: Tail) -> Html:
+    """Return the last lines of a transcript. The page adds new ones as they come."""
+    rows = [_show_line(line.who, line.text) for line in tail.lines]
+    return tag(
+        "div",
+        rows,
+        cls="tail",
+        data_own=True,
+        data_tail=tail.session_id,
+        data_next=tail.next,
+        tabindex=0,
+        role="log",
+    )
+
+
+def _show_line(who: str, words: str) -> Html:
+    return tag(
+        "div", tag("span", who, cls="tail-who"), tag("span", lines(words)), cls="tail-line", data_who=who
+    )
+
+
+async def _read_diff(scout: Scout, flight_id: str) -> Diff | str:
+    try:
+        return await scout.call(ShowDiff(flight_id=flight_id))
+    except Refused as refused:
+        return refused.diagnostic.message
+
+
+def _show_changes(flight: FlightView, diff: Diff | str | None, *, asked: bool) -> Html:
+    if not asked:
+        link = tag(
+            "a",
+            "Show what changed in the work tree",
+            cls="button",
+            href=f"/flights/{flight.id}?diff=1#changes",
+        )
+        return build_panel("Changes", tag("p", link), cls="wide", ident="changes")
+    if isinstance(diff, str) or diff is None:
+        return build_panel("Changes", tag("p", diff or "", cls="quiet"), cls="wide", ident="changes")
+    patch = diff.patch.split("\n")
+    cut_off = diff.cut or len(patch) > _SHOWN
+    more = show_command(f"scout diff {flight.id}") if cut_off else None
+    body = (
+        tag("pre", [_show_patch_line(line) for line in patch[:_SHOWN]], cls="patch", tabindex=0)
+        if diff.patch
+        else tag("p", "Nothing has changed.", cls="quiet")
+    )
+    return build_panel(
+        "Changes", quote_text(diff.stat) if diff.stat else None, body, more, cls="wide", ident="changes"
+    )
+
+
+def _show_patch_line(line: str) -> Html:
+    kind = {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "")
+    return tag("span", lines(line), cls=f"line {kind}".strip())
+
+
+def _show_why(why: Explanation) -> Html:
+    return build_panel("Why", tag("p", why.says), list_decisions(why), cls="wide")
+
+
+def _show_ask_back(flight: FlightView) -> Html:
+    box = build_ask_box(flight.target_address, conversation_id=flight.conversation_id, label="Ask back")
+    return build_panel("Ask back", box, cls="wide", note=tag("span", cut(flight.target_address), cls="quiet"))

@@ -1,0 +1,42 @@
+"""Escaping: no text of an agent becomes markup, and none hides anything."""
+
+import pytest
+
+from scout.web.html import EMPTY, Html, join, lines, tag, text
+
+
+def test_text_is_escaped() -> None:
+    assert text("<script>alert(1)</script> & co") == "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co"
+
+
+def test_markup_is_kept_only_if_it_was_made_here() -> None:
+    assert tag("p", Html("<b>bold</b>"), "<b>plain</b>") == "<p><b>bold</b>&lt;b&gt;plain&lt;/b&gt;</p>"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("a\u202eb", "a\\u202eb"), ("a\x1b[31mb", "a\\x1b[31mb"), ("a\nb", "a\\nb"), ("a\u200bb", "a\\u200bb")],
+)
+def test_characters_that_hide_or_reorder_are_visible(given: str, shown: str) -> None:
+    assert text(given) == shown
+
+
+def test_a_text_of_several_lines_keeps_its_lines_and_tabs() -> None:
+    assert lines("a\n\tb\r\n<c>\u202e") == "a\n    b\n&lt;c&gt;\\u202e"
+
+
+def test_attributes_that_people_read_hide_nothing() -> None:
+    assert tag("i", title="a\u202eb", data_key="a\u202eb") == '<i title="a\\u202eb" data-key="a\u202eb"></i>'
+
+
+def test_attributes_are_quoted() -> None:
+    made = tag("a", "x", href='/"><script>', data_key="it's", cls="one", hidden=True, title=None, open=False)
+    assert made == '<a href="/&quot;&gt;&lt;script&gt;" data-key="it&#x27;s" class="one" hidden>x</a>'
+
+
+def test_elements_without_content_are_not_closed() -> None:
+    assert tag("input", name="a") == '<input name="a">'
+
+
+def test_children_are_joined_at_any_depth() -> None:
+    assert join("a", None, ["b", [1, Html("<i>c</i>")]], EMPTY) == "ab1<i>c</i>"
