@@ -1,0 +1,450 @@
+"""The application: one screen with a view in it, fed by one stream of events."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+from textual.widgets import Static
+
+from scout.base.codec import decode
+from scout.base.refusal import Family, Refused, Remedy
+from scout.client.client import Scout
+from scout.model.ask import AskReceipt
+from scout.protocol.agents import Identity, WhoAmI
+from scout.protocol.insight import Explanation, Why
+from scout.protocol.keys import KEYS, list_keys
+from scout.protocol.operations import OPERATIONS, build_command_line
+from scout.protocol.overview import ShowNow
+from scout.protocol.request import Request
+from scout.tui.bars import TABS, BottomBar, TopBar
+from scout.tui.composer import AskDialog, Draft
+from scout.tui.dialogs import Chooser, KeyHelp, TextDialog, build_go_to
+from scout.tui.finder import Finder
+from scout.tui.live import Live, StreamState
+from scout.tui.names import NameBook
+from scout.tui.refusal import RefusalDialog
+from scout.tui.text import Paragraph, format_clock, show_text
+from scout.tui.view import ScreenView
+from scout.tui.views.agent import AgentDetailView
+from scout.tui.views.agents import AgentsView
+from scout.tui.views.conversation import ConversationDetail
+from scout.tui.views.conversations import ConversationsView
+from scout.tui.views.flight import FlightDetail
+from scout.tui.views.flights import FlightsView
+from scout.tui.views.inbox import InboxView
+from scout.tui.views.log import LogView
+from scout.tui.views.now import NowView
+from scout.tui.views.work import WorkListView
+
+T = TypeVar("T")
+_VIEWS: dict[str, type[ScreenView]] = {
+    "now": NowView,
+    "inbox": InboxView,
+    "agents": AgentsView,
+    "flights": FlightsView,
+    "conversations": ConversationsView,
+    "work": WorkListView,
+    "log": LogView,
+}
+_SPELLED = {"Ctrl-K": "ctrl+k", "Esc": "escape", "Space": "space"}
+_OF_LISTS = ("next", "previous", "show")  # keys that the lists handle themselves
+_PAUSE = 0.2  # seconds between two reads of a view
+_HINTS = {
+    "approve": "approve",
+    "approve.always": "always",
+    "deny": "deny",
+    "answer": "answer",
+    "dismiss": "dismiss",
+    "select": "select",
+    "open": "open",
+    "cancel": "cancel",
+    "retry": "retry",
+    "seen": "mark as seen",
+    "help": "keys",
+    "find": "find",
+    "ask": "ask",
+    "filter": "filter",
+    "why": "why",
+}
+_REPLIES = {"agents": "ask it", "agent": "ask it", "conversations": "write", "conversation": "write"}
+
+
+def _list_bindings() -> list[BindingType]:
+    """Return the keys of the table that mean something everywhere or in a view."""
+    found: list[BindingType] = [
+        Binding("g", "go_to", show=False),
+        Binding("q,ctrl+c", "quit", show=False),
+    ]
+    rows = [row for row in KEYS if row.action not in _OF_LISTS]
+    single = [(key, row.action) for row in rows for key in row.keys if " " not in key]
+    return [
+        *found,
+        *(Binding(_SPELLED.get(key, key), f"press('{done}')", show=False) for key, done in single),
+    ]
+
+
+class ScoutApp(App[None]):
+    """Scout in a terminal."""
+
+    CSS_PATH = "style.tcss"
+    TITLE = "Scout"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = _list_bindings()
+
+    def __init__(self, scout: Scout, *, command: Sequence[str] = (), act_as: str | None = None) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"
+        self._scout = scout
+        self._command = tuple(command) or (sys.executable, "-m", "scout")
+        self._act_as = act_as
+        self._me: Identity | None = None
+        self.names = NameBook()
+        self._live = Live(scout, self._take_events, self._take_link)
+        self._views: dict[str, ScreenView] = {}
+        self._stack: list[ScreenView] = []
+        self._top = ""
+        self._draft = Draft()
+        self._needs_stale = asyncio.Event()
+        self._was_lost = False
+
+    # -- the screen ------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield TopBar()
+        yield Static("", id="subject", markup=False)
+        yield Container(id="body")
+        yield BottomBar()
+
+    async def on_mount(self) -> None:
+        await self.show_view("now")
+        self.run_worker(self._refresh(), exit_on_error=True)
+        self.run_worker(self._begin(), exit_on_error=True)
+        self.set_interval(1.0, self._tick)
+
+    async def _begin(self) -> None:
+        """Learn who the person is, read the newest part of the log, and follow it."""
+        while True:
+            try:
+                self._me = await self._scout.call(WhoAmI())
+                await self.names.begin(self._scout, self._me)
+                await self._live.begin()
+                break
+            except Refused as refused:
+                if refused.diagnostic.family is Family.CREDENTIAL:
+                    self._take_link(StreamState.REFUSED)
+                    self.say(refused.diagnostic.message, "alarm")
+                    return
+                self._take_link(StreamState.LOST)
+                await asyncio.sleep(1)
+        self.run_worker(self._count_needs(), exit_on_error=True)
+        with contextlib.suppress(Refused):
+            await self._live.follow()
+
+    async def _refresh(self) -> None:
+        """Read the view that is shown again and again, whenever something changed that it shows."""
+        while True:
+            view = self.view
+            if self.names.wanted and await self.names.look_up(self._scout):
+                view.is_stale = True
+            if view.is_stale and view.is_mounted:
+                view.is_stale = False
+                try:
+                    await view.load()
+                    self._draw_bars()
+                except Refused as refused:
+                    view.is_stale = refused.diagnostic.family is Family.LIMIT
+                    if not self._was_lost:
+                        self.say(show_text(refused.diagnostic.message), "red")
+            await asyncio.sleep(_PAUSE)
+
+    async def _count_needs(self) -> None:
+        """Keep the number of items that need the person, and the pause, in the first line."""
+        self._needs_stale.set()
+        while True:
+            await self._needs_stale.wait()
+            self._needs_stale.clear()
+            with contextlib.suppress(Refused):
+                now = await self._scout.call(ShowNow())
+                for bar in self._home.query(TopBar):
+                    bar.needs = sum(one.open for one in now.needs_by_agent)
+                    bar.is_paused = now.paused is not None
+                    bar.refresh()
+            await asyncio.sleep(1)
+
+    def _take_events(self, events: list[dict[str, Any]]) -> None:
+        for event in events:
+            for view in (*self._views.values(), *self._stack):
+                view.note(event)
+            if str(event["type"]).startswith(("collab.attention.", "collab.node.")):
+                self._needs_stale.set()
+
+    def _take_link(self, link: StreamState) -> None:
+        for bar in self._home.query(TopBar):
+            bar.link = link
+            bar.refresh()
+        if link is StreamState.LOST:
+            self._was_lost = True
+            self.say("The daemon does not answer. Reconnecting; nothing is lost.", "yellow")
+        elif link is StreamState.OPEN and self._was_lost:
+            self._was_lost = False
+            for view in (*self._views.values(), *self._stack):
+                view.is_stale = True
+            self.say("Connected again. No event was missed.", "green")
+
+    def _tick(self) -> None:
+        self.view.draw()
+
+    @property
+    def _home(self) -> Screen[Any]:
+        """The screen with the views; a dialog may lie above it."""
+        return self.screen_stack[0] if self.screen_stack else Screen[Any]()
+
+    @property
+    def view(self) -> ScreenView:
+        """The view that is shown."""
+        return self._stack[-1] if self._stack else self._views[self._top]
+
+    async def show_view(self, name: str) -> None:
+        """Show one of the views of the first line."""
+        if self._top == "inbox" and name != "inbox" and isinstance(inbox := self._views["inbox"], InboxView):
+            inbox.forget_decided()
+        for view in self._stack:
+            await view.remove()
+        self._stack.clear()
+        self._top = name
+        if name not in self._views:
+            self._views[name] = _VIEWS[name](self)
+            await self._home.query_one("#body").mount(self._views[name])
+        self._draw_view()
+
+    async def _push_view(self, view: ScreenView) -> None:
+        self._stack.append(view)
+        await self._home.query_one("#body").mount(view)
+        self._draw_view()
+
+    def _draw_view(self) -> None:
+        current = self.view
+        for view in self._home.query(ScreenView):
+            view.display = view is current
+        self.say("")
+        self._draw_bars()
+        current.focus_first()
+
+    def _draw_bars(self) -> None:
+        for top in self._home.query(TopBar):
+            top.view = self._top
+            top.refresh()
+        for subject in self._home.query("#subject").results(Static):
+            subject.update(self.view.subject)
+        view = self.view.key
+        told = {**_HINTS, "reply": _REPLIES.get(view, "ask back")}
+        hints = [(row.keys[0], told[row.action]) for row in list_keys(view) if row.action in told]
+        back = [("Esc", "back")] if self._stack else []
+        for bottom in self._home.query(BottomBar):
+            bottom.set_keys([*back, *hints])
+
+    # -- what views use (`ViewHost`) -----------------------------------------------------------------------
+
+    @property
+    def own_id(self) -> str:
+        return (self._me.agent_id or "") if self._me else ""
+
+    @property
+    def recent(self) -> Sequence[dict[str, Any]]:
+        return tuple(self._live.events)
+
+    async def call(self, request: Request[T]) -> T:
+        return await self._scout.call(request)
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        self.run_worker(self._guard(work), exit_on_error=True)
+
+    async def _guard(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something, and show a refusal with its remedies as long as there are any to choose."""
+        following: Coroutine[Any, Any, object] | None = work
+        while following is not None:
+            try:
+                await following
+                return
+            except Refused as refused:
+                remedy = await self.ask_person(RefusalDialog(refused.diagnostic))
+                following = self._run_remedy(remedy) if remedy is not None else None
+
+    async def ask_person(self, dialog: Screen[T]) -> T | None:
+        return await self.push_screen_wait(dialog)
+
+    def say(self, text: str, style: str = "") -> None:
+        for bar in self._home.query(BottomBar):
+            bar.say(show_text(text), style)
+
+    def show_record(self, ident: str) -> None:
+        self.start(self._show_record(ident))
+
+    async def _show_record(self, ident: str) -> None:
+        kind = ident.partition("_")[0]
+        if kind == "att":
+            await self.show_view("inbox")
+            inbox = self.view
+            assert isinstance(inbox, InboxView)
+            inbox.show_item(ident)
+        elif kind in ("flt", "ask"):
+            await self._push_view(FlightDetail(self, ident))
+        elif kind == "cnv":
+            await self._push_view(ConversationDetail(self, ident))
+        elif ident.startswith(("@", "/", "agt_")):
+            await self._push_view(AgentDetailView(self, ident))
+        else:
+            await self._explain(ident)
+
+    def compose_ask(self, to: str = "", conversation_id: str | None = None) -> None:
+        self.start(self._compose(to, conversation_id))
+
+    async def _compose(self, to: str, conversation_id: str | None) -> None:
+        request = await self.ask_person(AskDialog(self, self._draft, to, conversation_id))
+        if request is not None:
+            await self._take_receipt(await self.call(request))
+
+    async def _take_receipt(self, receipt: AskReceipt) -> None:
+        self._draft = Draft()
+        await self._show_record(receipt.flight_id)
+        where = show_text(receipt.address or receipt.target)
+        self.say(f"Asked {where}: {receipt.flight_id} is {receipt.state}.", "green")
+
+    def open_session(self, address: str) -> None:
+        self._run_command("open", address)
+
+    def explain(self, ident: str) -> None:
+        if ident:
+            self.start(self._explain(ident))
+
+    async def _explain(self, ident: str) -> None:
+        told = await self.call(Why(id=ident))
+        await self.ask_person(Chooser("Why", [], _build_explanation(told, self.names)))
+
+    async def _run_remedy(self, remedy: Remedy) -> None:
+        """Run a remedy: a change through the daemon, everything else as its command in this terminal."""
+        request = OPERATIONS[remedy.operation].request
+        if request is None or not request.writes:
+            self._run_command(*shlex.split(build_command_line(remedy))[1:], wait=True)
+            return
+        done = await self.call(decode(remedy.parameters, request))
+        if isinstance(done, AskReceipt):
+            await self._take_receipt(done)
+        else:
+            self.say(f"Done: {build_command_line(remedy)}", "green")
+
+    def _run_command(self, *words: str, wait: bool = False) -> None:
+        """Leave the screen, run a command of Scout in this terminal, and come back."""
+        own = ("--as", self._act_as) if self._act_as and words[0] == "open" else ()
+        with self.suspend():
+            code = subprocess.run([*self._command, *words, *own], check=False).returncode
+            if wait or code:
+                os.write(1, b"\nPress Enter to return to Scout.")
+                sys.stdin.readline()
+        self.refresh(layout=True)
+        self.say(
+            f"Back. {shlex.join(['scout', *words])} ended with {code}.", "green" if code == 0 else "yellow"
+        )
+
+    # -- keys ------------------------------------------------------------------------------------------
+
+    def action_press(self, action: str) -> None:
+        """Do what a key of the table means, in the view or everywhere."""
+        self.say("")
+        if action.startswith("view."):
+            self.start(self.show_view(action.removeprefix("view.")))
+        elif not self.view.act(action):
+            common = getattr(self, f"press_{action}", None)
+            if common is not None:
+                common()
+
+    def action_go_to(self) -> None:
+        self.start(self._go_to())
+
+    async def _go_to(self) -> None:
+        action = await self.ask_person(build_go_to())
+        if action:
+            self.action_press(action)
+
+    def press_help(self) -> None:
+        self.push_screen(KeyHelp(self.view.key))
+
+    def press_find(self) -> None:
+        self.start(self._find())
+
+    async def _find(self) -> None:
+        found = await self.ask_person(Finder(self, self.view.key))
+        if found and found.startswith("do:"):
+            self.action_press(found.removeprefix("do:"))
+        elif found:
+            await self._show_record(found)
+
+    def press_ask(self) -> None:
+        self.compose_ask()
+
+    def press_filter(self) -> None:
+        if (set_filter := getattr(self.view, "set_filter", None)) is not None:
+            self.start(self._filter(set_filter))
+        else:
+            self.say("This view has no filter. Ctrl-K finds agents and flights.", "yellow")
+
+    async def _filter(self, set_filter: Any) -> None:
+        hints = {"flights": "words, open, mine", "log": "words, @agent, collab.flight"}
+        hint = hints.get(self.view.key, "words")
+        text = await self.ask_person(TextDialog("Filter", hint=hint))
+        if text is not None:
+            set_filter(text)
+            self._draw_bars()
+
+    def press_back(self) -> None:
+        if self._stack:
+            self.start(self._go_back())
+        elif self._top != "now":
+            self.start(self.show_view("now"))
+
+    async def _go_back(self) -> None:
+        view = self._stack.pop()
+        await view.remove()
+        self._draw_view()
+
+    async def on_top_bar_picked(self, event: TopBar.Picked) -> None:
+        await self.show_view(event.view)
+
+
+def _build_explanation(told: Explanation, names: NameBook) -> list[Paragraph]:
+    blocks = [Paragraph(names.say_you(told.says), "bold", exact=True), Paragraph("")]
+    for one in told.decisions:
+        holder = names.agent(one.holder) if one.holder else "nobody"
+        blocks.append(
+            Paragraph(f"{format_clock(one.at)} {one.action} {show_text(holder)}: {show_text(one.rule)}")
+        )
+        blocks += [
+            Paragraph(f"  not {show_text(names.agent(over.agent_id))}: {show_text(over.why)}", "dim")
+            for over in one.passed_over
+        ]
+    for step in told.steps:
+        why = show_text(names.say_you(step.reason))
+        by = f" by {show_text(names.name(step.by))}" if step.by else ""
+        blocks.append(
+            Paragraph(f"{format_clock(step.at)} {step.type.removeprefix('collab.')}{by}  {why}", "dim")
+        )
+    return blocks
+
+
+assert set(_VIEWS) == {name for name, _ in TABS}
+
+
+def run(act_as: str | None = None) -> int:
+    """Run the application with the daemon and the credential of this shell; return its exit code."""
+    app = ScoutApp(Scout(act_as=act_as), act_as=act_as)
+    app.run()
+    return app.return_code or 0

@@ -1,0 +1,62 @@
+"""What can be done with a flight, in the list and in its own view."""
+
+from scout.model.flight import FLIGHT, FlightState
+from scout.protocol.asks import CancelFlight, FlightView, RetryFlight
+from scout.tui.dialogs import Chooser, KeyChoice
+from scout.tui.text import Paragraph, show_text
+from scout.tui.view import ViewHost
+
+
+class FlightActions:
+    """Cancel, retry, ask back, open and explain."""
+
+    host: ViewHost
+
+    @property
+    def flight(self) -> FlightView | None:
+        """The flight that is meant."""
+        raise NotImplementedError
+
+    def do_cancel(self) -> None:
+        flight = self.flight
+        if flight is None:
+            return
+        if flight.state in FLIGHT.terminal:
+            self.host.say(f"It is {flight.state} already.", "yellow")
+        else:
+            self.host.start(self._cancel(flight))
+
+    async def _cancel(self, flight: FlightView) -> None:
+        asked = [Paragraph(show_text(flight.target_address), "dim"), Paragraph(flight.body, foreign=True)]
+        title = "Cancel this flight and interrupt its program?"
+        if await self.host.ask_person(Chooser(title, [KeyChoice("x", "cancel it", "cancel")], asked)):
+            await self.host.call(CancelFlight(flight_id=flight.id))
+            self.host.say(f"Cancelled {flight.id}.", "green")
+
+    def do_retry(self) -> None:
+        flight = self.flight
+        if flight is None:
+            return
+        if flight.state not in (FlightState.FAILED, FlightState.CANCELLED):
+            self.host.say(
+                f"Only a failed or cancelled flight can be retried; it is {flight.state}.", "yellow"
+            )
+        else:
+            self.host.start(self._retry(flight))
+
+    async def _retry(self, flight: FlightView) -> None:
+        receipt = await self.host.call(RetryFlight(flight_id=flight.id))
+        self.host.say("Retried, in a new flight.", "green")
+        self.host.show_record(receipt.flight_id)
+
+    def do_reply(self) -> None:
+        if (flight := self.flight) is not None:
+            self.host.compose_ask(flight.target_address, flight.conversation_id)
+
+    def do_open(self) -> None:
+        if (flight := self.flight) is not None:
+            self.host.open_session(flight.session_id or flight.target_address)
+
+    def do_why(self) -> None:
+        if (flight := self.flight) is not None:
+            self.host.explain(flight.id)

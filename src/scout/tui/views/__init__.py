@@ -1,0 +1,1 @@
+"""The views of the terminal application, one per file."""
