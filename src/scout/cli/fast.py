@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from scout.cli.operations.verbs import Options
 
+_AT = {"--at": ("at", "text")}
 _PAGE = {"--cursor": ("cursor", "text"), "--limit": ("limit", "int")}
 _OF_LOG = {
     "--after": ("after", "int"),
@@ -35,6 +36,9 @@ _ONE_RECORD = {
     "work show": "workItemId",
     "question show": "questionId",
 }
+
+# Those of them that can be shown as they were.
+_PAST = ("show", "flight get", "work show", "question show")
 
 # Verb → flag → (wire name, kind of value).
 FLAGS: dict[str, dict[str, tuple[str, str]]] = {
@@ -59,13 +63,13 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "reply": {"--to": ("inReplyTo", "text"), "--attach": ("attachments", "list")},
     "wait": {},
-    "now": {"--since": ("since", "text")},
+    "now": {"--since": ("since", "text"), **_AT},
     "status": {},
     "whoami": {},
     "brief": {},
-    "who": {"--online": ("online", "flag"), "--all": ("all", "flag"), **_PAGE},
+    "who": {"--online": ("online", "flag"), "--all": ("all", "flag"), **_PAGE, **_AT},
     "inbox": {"--all": ("all", "flag"), **_PAGE},
-    "attention": {"--all": ("all", "flag"), **_PAGE},
+    "attention": {"--all": ("all", "flag"), **_PAGE, **_AT},
     "approve": {
         **_DECIDES,
         "--always": ("always", "flag"),
@@ -83,11 +87,12 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "--mine": ("mine", "flag"),
         "--open": ("open", "flag"),
         **_PAGE,
+        **_AT,
     },
-    "session list": {"--agent": ("agent", "text"), "--live": ("live", "flag"), **_PAGE},
-    "work list": {"--owed": ("owed", "flag"), "--all": ("all", "flag"), **_PAGE},
-    "question list": {"--owed": ("owed", "flag"), "--asked": ("asked", "flag"), **_PAGE},
-    **{verb: {} for verb in _ONE_RECORD},
+    "session list": {"--agent": ("agent", "text"), "--live": ("live", "flag"), **_PAGE, **_AT},
+    "work list": {"--owed": ("owed", "flag"), "--all": ("all", "flag"), **_PAGE, **_AT},
+    "question list": {"--owed": ("owed", "flag"), "--asked": ("asked", "flag"), **_PAGE, **_AT},
+    **{verb: _AT if verb in _PAST else {} for verb in _ONE_RECORD},
 }
 
 # Options of the verb itself: flag → (name in Options, kind of value).
@@ -132,7 +137,7 @@ def read(argv: list[str]) -> tuple[str, list[str], dict[str, Any], dict[str, Any
 
 def _split_verb(argv: list[str]) -> tuple[str, list[str]]:
     """Return the verb and the rest: no words mean `now`, an address an ask, and a noun alone lists."""
-    if not argv or argv == ["--json"]:
+    if not argv or argv == ["--json"] or argv[0] == "--at":
         return "now", argv
     first, *rest = argv
     if first.startswith(("@", ">>")):

@@ -247,7 +247,7 @@ def _separate_negative(error: click.ClickException) -> str:
 def scout(ctx: click.Context, as_json: bool) -> None:
     """Scout gives every AI coding agent a name, a way to be reached, and work that is never lost."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(_load_command("now"), since=None, act_as=None, as_json=as_json)
+        ctx.invoke(_load_command("now"), since=None, at=None, act_as=None, as_json=as_json)
 
 
 def main() -> None:

@@ -99,6 +99,9 @@ def _check_daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
         return
     yield Result("daemon", True, f"answers at {status['url']} and {status['socket']}")
     same = status["version"] == __version__
+    if behind := status.get("history"):
+        says = f"{behind['indexed']} of {behind['events']} events are read; --at works up to there"
+        yield Result("history", True, says, hint=True)
     yield Result("version", same, f"daemon {status['version']}, command {__version__}", "scout restart")
 
 

@@ -62,11 +62,17 @@ _LAST = ("And what happened, in order:", "scout log --newest --limit 6")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object: each command with its exit code and output."
 )
-def command(as_json: bool) -> None:
+@click.option("--web", is_flag=True, help="Start a fleet that works by itself, and open its web page.")
+@click.option("--no-open", is_flag=True, help="With --web: print the link instead of opening a browser.")
+def command(*, as_json: bool, web: bool, no_open: bool) -> None:
     """Play the main job with two agents in two projects: a message, two asks, a refusal and its remedy.
 
     Everything happens in a temporary folder with its own daemon. Nothing of yours is touched.
     """
+    if web:
+        from scout.cli.commands.demo_fleet import show_fleet
+
+        sys.exit(show_fleet(no_open=no_open, as_json=as_json))
     if not as_json:
         sys.exit(play(_print_step))
     steps: list[DemoStep] = []

@@ -67,14 +67,19 @@ tail = click.Command(
 
 @click.command("now", epilog=build_epilog("now"))
 @click.option("--since", metavar="TIME", help="Show what happened since then, not since your last look.")
+@click.option(
+    "--at", metavar="MOMENT", help="Show it as it was: a time, '10 minutes ago' or an event's number."
+)
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def now(since: str | None, act_as: str | None, as_json: bool) -> None:
+def now(since: str | None, at: str | None, act_as: str | None, as_json: bool) -> None:
     """Show what needs you, who is working, and what finished since you last looked.
 
     Shown on a terminal, it counts as looked at; in a pipe or with --json it does not.
     """
-    run_guarded(lambda: show_now({"since": since}, Options(act_as=act_as, as_json=as_json)), as_json)
+    run_guarded(
+        lambda: show_now({"since": since, "at": at}, Options(act_as=act_as, as_json=as_json)), as_json
+    )
 
 
 def _run_watch(**given: Any) -> None:

@@ -27,6 +27,13 @@ LOCAL_CODES = {
 A command that a person types starts the daemon, unless SCOUT_AUTOSTART=0 or `autostart = false` is
 set, SCOUT_URL names a daemon, or the command runs inside a harness session. `scout up` starts it.""",
     ),
+    "not_installed": (
+        9,
+        """A part of Scout needs a Python package that is not installed.
+
+Parts that not everybody needs are extras of the package. The refusal has the command that installs what is
+missing into the environment of this `scout`.""",
+    ),
 }
 
 

@@ -23,7 +23,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "resume": ("scout resume",),
     "doctor": ("scout doctor", "scout doctor --fix", "scout doctor --bundle report.tar.gz"),
-    "demo": ("scout demo", "scout demo --json"),
+    "demo": (
+        "scout demo",
+        "scout demo --web             # a fleet to look at, until Ctrl-C",
+        "scout demo --json",
+    ),
+    "web": (
+        "scout web",
+        "scout web --no-open          # print the link",
+        "scout web --no-open --json",
+    ),
+    "tui": ("scout tui", "scout tui --as @arc"),
     "setup": (
         "scout setup                  # every program that is found here, in one diff",
         "scout setup claude --dry-run",
@@ -146,6 +156,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "inbox.nack": ("scout inbox nack dlv_01… --retry-after 60 --problem 'busy'",),
     "inbox.renew": ("scout inbox renew dlv_01…",),
     "watch": ("scout watch", "scout watch --family collab.flight --json", "scout watch --agent @arc"),
+    "activity": ("scout activity", "scout activity --from '2 hours ago' --buckets 12"),
     "log": ("scout log --newest", "scout log --after 120 --limit 20 --json"),
     "feed": ("scout feed @arc", "scout feed @arc --after 120"),
     "latest": ("scout latest",),

@@ -34,10 +34,12 @@ _SHOWN = 10
 _EACH = 3  # items shown of one agent; the rest is counted
 _PATIENCE = 15.0
 _EVENTS = ("log", "feed")
+_MOMENTS = ("at", "from", "to", "since")
 
 
 def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options) -> int:
     """Call an operation and show the answer."""
+    _format_moments(parameters)
     line = manner.line()
     answer = line.call(route, parameters, manner.key)
     if operation in _EVENTS and not manner.as_json:
@@ -51,6 +53,15 @@ def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options
         return 0
     show(operation, answer, manner.as_json, line)
     return 0
+
+
+def _format_moments(parameters: dict[str, Any]) -> None:
+    """Replace local times by times with offset."""
+    given = [name for name in _MOMENTS if type(parameters.get(name)) is str]
+    if given:
+        from scout.cli.operations.moments import format_moment
+
+        parameters |= {name: format_moment(parameters[name]) for name in given}
 
 
 def show_status(manner: Options) -> int:
@@ -70,6 +81,9 @@ def show_status(manner: Options) -> int:
         return 0
     chats = ", ".join(f"{name} {state}" for name, state in more.get("connectors", {}).items())
     print_out(format_fields("running", {**found.facts(), **({"chats": chats} if chats else {})}))
+    if "history" in more:
+        indexed, events = more["history"]["indexed"], more["history"]["events"]
+        print_out(f"history: reading the log, {indexed} of {events} events; --at works up to there")
     if "paused" in more:
         from scout.cli.output.insight import pause_line
 
@@ -83,23 +97,28 @@ def _read_more_status() -> dict[str, Any]:
         status = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {})
     except (RefusalError, Lost):
         return {}
-    return {name: status[name] for name in ("paused", "connectors") if status.get(name)}
+    return {name: status[name] for name in ("paused", "connectors", "history") if status.get(name)}
 
 
 def show_now(parameters: dict[str, Any], manner: Options) -> int:
     """Show what needs the caller, who is working, and what finished. On a terminal, it counts as seen."""
+    _format_moments(parameters)
     line = manner.line()
     now = line.call(ROUTES["now"], parameters)
     if manner.as_json:
         print_out(json.dumps(now))
         return 0
     _show_summary(say_you(line, now))
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and "moment" not in now:
         line.call(ROUTES["now.seen"], {"at": now["at"]})
     return 0
 
 
 def _show_summary(now: dict[str, Any]) -> None:
+    if now.get("moment"):
+        from scout.cli.output.past import show_moment
+
+        show_moment(now["moment"])
     if now.get("paused"):
         from scout.cli.output.insight import pause_line
 
@@ -115,9 +134,10 @@ def _show_summary(now: dict[str, Any]) -> None:
     if not (now["needsMe"] or now["open"] or now["finished"]):
         print_out("All quiet: nothing needs you, no agent is working, nothing new has finished.")
     online, agents, unread = len(now["online"]), now["agents"], now["unread"]
-    told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online, {unread} unread"
+    told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online"
+    told += "" if unread is None else f", {unread} unread"
     print_out(told + (": scout inbox" if unread else ""))
-    if not agents:
+    if not agents and not now.get("moment"):
         print_out("Begin: scout setup  (connects Claude Code, Codex and others)")
         print_out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
 

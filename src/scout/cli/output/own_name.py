@@ -10,6 +10,7 @@ import json
 
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
+from scout.policy.sentences import rephrase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _PERSON = "/direct"
 _NAMES = frozenset({"address", "by", "holder", "sender", "target", "waitingForMe"})
 _SENTENCES = frozenset({"message", "notes", "reason", "says"})
 _KEPT = frozenset({"me", "remedies", "next"})  # the caller's identity, and commands to paste
-_VERBS = (("was", "were"), ("is", "are"), ("has", "have"))
 
 
 def say_you(line: DaemonCall, answer: Any) -> Any:
@@ -57,17 +57,3 @@ def _rename_items(items: list[Any], name: str, field: str) -> list[Any]:
 
 
 _INNER: dict[type, Callable[[Any, str, str], Any]] = {dict: _rename_fields, list: _rename_items}
-
-
-def rephrase(text: str, name: str) -> str:
-    """Replace the reader's name by `you` in a sentence written by Scout."""
-    for singular, plural in _VERBS:
-        text = text.replace(f"{name} {singular} ", f"you {plural} ")
-    words = [_replace_in_word(word, name) for word in text.split(" ")]
-    return " ".join(words)
-
-
-def _replace_in_word(word: str, name: str) -> str:
-    """Replace the name in one word, with its punctuation; a longer path is another name."""
-    rest = word.removeprefix(name)
-    return f"you{rest}" if word.startswith(name) and rest in ("", ".", ",", ":", ";", ")") else word

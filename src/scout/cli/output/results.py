@@ -52,6 +52,7 @@ _NAMES = ("whoami", "resolve", "show")  # results that show the name of an agent
 _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify", "allow"), "attention"),
     **dict.fromkeys(("why", "brief", "usage", "pause", "resume"), "insight"),
+    "activity": "past",
     "reserve": "reservations",
     "cron": "schedules",
     "task": "tasks",
@@ -70,6 +71,10 @@ def show(operation: str, answer: Any, as_json: bool = False, line: DaemonCall | 
         return
     if line is not None and operation not in _NAMES:
         answer = say_you(line, answer)
+    if _is_object(answer) and answer.get("moment"):
+        from scout.cli.output.past import show_moment
+
+        show_moment(answer.pop("moment"))
     if _is_object(answer) and "items" not in answer:
         from scout.cli.output.outcomes import BRIEF, show_outcome
 

@@ -166,6 +166,8 @@ def _show_reconciliation(told: dict[str, Any]) -> None:
         _show_finding(one)
     for one in told.get("notes", []):
         note(one)
+    for one in told.get("leftOut", []):
+        note(f"{one} is left out: a spawn or finish is changing it; compare again when it has ended")
     projects = _count(len(told.get("projects", [])), "project")
     compared = f"{_count(told.get('agents', 0), 'agent')} in {projects}"
     left = [one for one in findings if not one.get("fixed")]
