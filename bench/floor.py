@@ -1,55 +1,44 @@
-"""The floor: a bare route that stores rows of the same number, size and order, and decides nothing.
+"""The floor: a bare route that stores the same facts as a message or an ask, and decides nothing.
 
 `python -m bench.floor SOCKET FOLDER message|ask`
+
+The facts go through the store's own unit of work, so they take the rows and the order that the store has today. What
+is missing is everything else: who asks, who is meant, whether it is allowed, what follows from it.
 """
 
 import hashlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import uvicorn
 
-from scout.daemon.clock import SystemIds
+from scout.base.time import Time
+from scout.daemon.clock import SystemClock, SystemIds
+from scout.model.ask import Ask
+from scout.model.conversation import MessageKind
+from scout.model.delivery import Delivery
+from scout.model.events.asks import AskCreated, DeliveryRequested, FlightQueued
+from scout.model.events.envelope import Changed, Event, Metadata, WakeFact
+from scout.model.events.talk import MessagePosted, Posted
+from scout.model.flight import create_flight
+from scout.model.ref import Ref
 from scout.store.database import Database
-from scout.store.unit_of_work import UnitOfWork
+from scout.store.unit_of_work import UnitOfWork, read_last_seq
 
-# What one request stores, as (table, bytes of JSON); the sizes are those of the load's own rows.
-_ROWS = {
-    "message": (("events", 600), ("messages", 480), ("events", 1700), ("deliveries", 650)),
-    "ask": (
-        ("events", 700),
-        ("messages", 560),
-        ("events", 1000),
-        ("asks", 800),
-        ("events", 1100),
-        ("flights", 900),
-        ("sweeps", 0),
-        ("events", 2000),
-        ("deliveries", 750),
-    ),
-}
-_INSERT = {
-    "events": "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-    "messages": "INSERT INTO messages (id, conversation_id, sender, seq, data) VALUES (?, ?, ?, ?, ?)",
-    "deliveries": (
-        "INSERT INTO deliveries"
-        " (id, target, state, wake, delegates, next_attempt_at, message_id, created_at, data)"
-        " VALUES (?, ?, 'pending', 0, 0, ?, ?, ?, ?)"
-    ),
-    "asks": "INSERT INTO asks (id, message_id, sender, target, created_at, data) VALUES (?, ?, ?, ?, ?, ?)",
-    "flights": (
-        "INSERT INTO flights (id, ask_id, target, requester_id, state, next_check_at, data)"
-        " VALUES (?, ?, ?, ?, 'queued', ?, ?)"
-    ),
-    "sweeps": "INSERT INTO sweeps VALUES (?, 'work_waiting', ?, 0, NULL, NULL)",
-}
+_TOKEN = "tok_01m7p5g72te66t8j0zd1xzqgwm"
+_FACTS = Metadata(token_id=_TOKEN)
+_WAKE = WakeFact(action="store", rule="stored message", reason="the message is stored and wakes nobody")
 
 
 def _some(prefix: str, number: int) -> str:
     """One of a thousand ids that lie as far apart as real ones."""
-    return f"{prefix}_{hashlib.sha256(str(number % 1000).encode()).hexdigest()[:26]}"
+    spread = int(hashlib.sha256(str(number % 1000).encode()).hexdigest(), 16)
+    return f"{prefix}_0" + "".join(
+        "0123456789abcdefghjkmnpqrstvwxyz"[spread >> 5 * n & 31] for n in range(25)
+    )
 
 
 class Floor:
@@ -57,43 +46,79 @@ class Floor:
 
     def __init__(self, database: Database, kind: str) -> None:
         self.database = database
-        self.rows = _ROWS[kind]
+        self.build = {"message": self._build_message, "ask": self._build_ask}[kind]
         self.ids = SystemIds()
+        self.clock = SystemClock()
         self.number = 0
+        self.seq = read_last_seq(database.glance())
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         body = msgspec.json.decode((await receive())["body"])
-        ident = await self.database.write(self.store)
+        ident = await self.database.write(lambda unit: self.store(unit, body["body"]))
         answer = msgspec.json.encode({"messageId": ident, "to": body.get("to")})
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
         await send({"type": "http.response.start", "status": 201, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
-    def store(self, unit: UnitOfWork) -> str:
+    def store(self, unit: UnitOfWork, text: str) -> str:
         self.number += 1
-        ident = ""
-        for place, (table, size) in enumerate(self.rows):
-            ident = f"msg_{next(self.ids.series())}"
-            values = self._values(table, ident, self.number * 16 + place, b"x" * size)
-            unit.connection.execute(_INSERT[table], values)
-        return ident
+        events = list(self.build(self.clock.now(), text))
+        unit.events += events
+        return events[0].payload.message_id
 
-    def _values(self, table: str, ident: str, number: int, data: bytes) -> tuple[object, ...]:
-        who, where = _some("agt", self.number), _some("cnv", self.number)
-        sender = _some("agt", self.number % 64)
-        match table:
-            case "events":
-                return (number, ident, number, "collab.message.posted", f"agent:{sender}", ident, data)
-            case "messages":
-                return (ident, where, sender, number, data)
-            case "deliveries":
-                return (ident, who, number, ident, number, data)
-            case "asks":
-                return (ident, ident, sender, who, number, data)
-            case "sweeps":
-                return (ident, number)
-            case _:
-                return (ident, ident, who, sender, number, data)
+    def _build_message(self, now: Time, text: str) -> Iterator[Event]:
+        talk, ident = _some("cnv", self.number), self._mint("msg")
+        said = Posted(message_id=ident, text=text, kind=MessageKind.CHAT)
+        yield MessagePosted(payload=said, **self._envelope(now, talk))
+        yield self._build_delivery(now, talk, ident)
+
+    def _build_ask(self, now: Time, text: str) -> Iterator[Event]:
+        talk, ident = _some("cnv", self.number), self._mint("msg")
+        asker, target = _some("agt", self.number % 64), _some("agt", self.number)
+        ask = Ask(
+            id=self._mint("ask"),
+            conversation_id=talk,
+            message_id=ident,
+            sender=asker,
+            target=target,
+            created_at=now,
+        )
+        flight = create_flight(self._mint("flt"), ask, now)
+        said = Posted(message_id=ident, text=text, kind=MessageKind.CHAT, ask_id=ask.id)
+        yield MessagePosted(payload=said, **self._envelope(now, talk))
+        yield AskCreated(payload=Changed(record=ask), **self._envelope(now, ask.id))
+        yield FlightQueued(payload=Changed(record=flight, move="queue"), **self._envelope(now, flight.id))
+        yield self._build_delivery(now, talk, ident, ask_id=ask.id, flight_id=flight.id)
+
+    def _build_delivery(self, now: Time, talk: str, message_id: str, **more: Any) -> Event:
+        delivery = Delivery(
+            id=self._mint("dlv"),
+            created_at=now,
+            updated_at=now,
+            sender=_some("agt", self.number % 64),
+            target=_some("agt", self.number),
+            conversation_id=talk,
+            message_id=message_id,
+            next_attempt_at=now,
+            **more,
+        )
+        changed = Changed(record=delivery, move="request")
+        facts = Metadata(token_id=_TOKEN, resolved="@reader1.node:mini", wake=_WAKE)
+        return DeliveryRequested(payload=changed, **self._envelope(now, delivery.id, facts))
+
+    def _mint(self, prefix: str) -> str:
+        return f"{prefix}_{next(self.ids.series())}"
+
+    def _envelope(self, now: Time, target: str, facts: Metadata = _FACTS) -> dict[str, Any]:
+        self.seq += 1
+        return {
+            "id": self._mint("evt"),
+            "seq": self.seq,
+            "time": now,
+            "source": Ref.to(_some("agt", self.number % 64)),
+            "target": Ref.to(target),
+            "metadata": facts,
+        }
 
 
 def main(socket: str, folder: str, kind: str) -> None:

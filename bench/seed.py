@@ -1,7 +1,7 @@
 """Histories and fleets of any size, through the store's own append."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,44 +9,48 @@ from bench.names import NOW, agent_number
 from scout.base.ids import derive_id, mint
 from scout.model.conversation import MessageKind
 from scout.model.delivery import Delivery, DeliveryState
-from scout.model.events.asks import DeliveryAcked
-from scout.model.events.envelope import Changed
+from scout.model.events.asks import DeliveryAcked, FlightCompleted
+from scout.model.events.envelope import Changed, Event
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
+from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
 from scout.store.unit_of_work import append, read_last_seq
 
-_BATCH = 20_000
+_BATCH = 10_000
 _TALKS = 5_000  # conversations that the history is spread over
 _SENDER = derive_id("agt", "history")
 _BODY = "the quick brown fox jumps over the lazy dog while thirty five words go by so that one body is as long as those of the load, number {} of a history"
 
 
-def seed(home: Path, *, messages: int = 0, agents: int = 0) -> None:
+def seed(home: Path, *, messages: int = 0, agents: int = 0, flights: int = 0) -> None:
     """Add to the store of a daemon that does not run."""
     connection = connect(home / "scout.db")
     connection.execute("PRAGMA synchronous = OFF")  # a power cut may spoil a benchmark
-    first = read_last_seq(connection) + 1
-    seq = first
-    for batch in _batches(messages):
-        connection.execute("BEGIN")
-        for number in batch:
-            _message(connection, seq, number)
-            seq += 2
-        connection.execute("COMMIT")
-    for batch in _batches(agents):
-        connection.execute("BEGIN")
-        for number in batch:
-            agent = agent_number(number)
-            fact = AgentRegistered(payload=Changed(record=agent), **_envelope(seq, agent.id))
-            append(connection, fact)
-            seq += 1
-        connection.execute("COMMIT")
+    _store(connection, messages, _message)
+    _store(connection, agents, _agent)
+    _store(connection, flights, _flight)
     _index(connection)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
+
+
+def _store(
+    connection: sqlite3.Connection, count: int, build: Callable[[int, int], tuple[Event, ...]]
+) -> None:
+    """Append the events of so many items, in transactions of a size that the page cache holds."""
+    seq = read_last_seq(connection) + 1
+    for batch in _batches(count):
+        events: list[Event] = []
+        for number in batch:
+            events += build(seq + len(events), number)
+        connection.execute("BEGIN")
+        append(connection, *events)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        seq += len(events)
 
 
 def _batches(count: int) -> Iterator[range]:
@@ -54,11 +58,10 @@ def _batches(count: int) -> Iterator[range]:
         yield range(start, min(start + _BATCH, count))
 
 
-def _message(connection: sqlite3.Connection, seq: int, number: int) -> None:
+def _message(seq: int, number: int) -> tuple[Event, ...]:
     talk, target = derive_id("cnv", str(number % _TALKS)), derive_id("agt", f"reader {number % 1000}")
     ident = mint("msg", NOW // 1000 + number, seq.to_bytes(10, "big"))
     said = Posted(message_id=ident, text=_BODY.format(number), kind=MessageKind.CHAT)
-    append(connection, MessagePosted(payload=said, **_envelope(seq, talk)))
     delivery = Delivery(
         id=mint("dlv", NOW // 1000 + number, seq.to_bytes(10, "big")),
         created_at=NOW,
@@ -71,7 +74,34 @@ def _message(connection: sqlite3.Connection, seq: int, number: int) -> None:
         attempts=1,
         next_attempt_at=NOW,
     )
-    append(connection, DeliveryAcked(payload=Changed(record=delivery), **_envelope(seq + 1, delivery.id)))
+    return (
+        MessagePosted(payload=said, **_envelope(seq, talk)),
+        DeliveryAcked(payload=Changed(record=delivery), **_envelope(seq + 1, delivery.id)),
+    )
+
+
+def _agent(seq: int, number: int) -> tuple[Event, ...]:
+    agent = agent_number(number)
+    return (AgentRegistered(payload=Changed(record=agent), **_envelope(seq, agent.id)),)
+
+
+def _flight(seq: int, number: int) -> tuple[Event, ...]:
+    flight = Flight(
+        id=mint("flt", NOW // 1000 + number, seq.to_bytes(10, "big")),
+        created_at=NOW,
+        updated_at=NOW,
+        ask_id=mint("ask", NOW // 1000 + number, seq.to_bytes(10, "big")),
+        conversation_id=derive_id("cnv", str(number % _TALKS)),
+        requester_id=_SENDER,
+        target=agent_number(number % 1000).id,
+        state=FlightState.COMPLETED,
+        phase=FlightPhase.DONE,
+        reason="completed",
+        next_check_at=None,
+        output=_BODY.format(number),
+        finished_at=NOW,
+    )
+    return (FlightCompleted(payload=Changed(record=flight), **_envelope(seq, flight.id)),)
 
 
 def _envelope(seq: int, target: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bench.daemon import Daemon, fresh
 from bench.figure import Figure
 
 ROUNDS = 15
-GOAL = 6.0  # times a bare interpreter, in processor time
+GOAL = 4.0  # times a bare interpreter, in processor time
 _BARE = "bare interpreter"
 _HOOK = '{"session_id": "0", "cwd": "/", "hook_event_name": "Notification"}'
 
