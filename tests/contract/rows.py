@@ -21,7 +21,9 @@ __all__ = ["SURFACES", "is_surface", "marked_tests", "report", "rows", "tests_by
 
 TESTS = Path(__file__).parents[1]
 ROWS_FILE = Path(__file__).with_name("requirements.toml")
-SURFACES = ("surface/", "stories/", "live/", "cli/", "api/", "mcp/", "client/", "daemon/", "browser/")
+SURFACES = (
+    "surface/", "stories/", "live/", "cli/", "api/", "mcp/", "client/", "daemon/", "browser/", "web/", "tui/",
+)  # fmt: skip
 
 _ROW = re.compile(r"R\d+(\.\w+)?-\d+")
 

@@ -15,7 +15,7 @@ def test_a_screen_becomes_a_picture_and_back() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", pictures.SCENES)
+@pytest.mark.parametrize("name", [*pictures.SCENES, *pictures.SCREENS])
 def test_a_picture_shows_what_the_commands_print(name: str) -> None:
     if shutil.which("tmux") is None:
         pytest.skip("NOT PROVED HERE: tmux is missing, so no picture was taken")

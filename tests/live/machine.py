@@ -33,6 +33,12 @@ class Machine(Shell):
     def person(self) -> Path:
         return self.folder / "person"
 
+    def replace_file(self, name: str, text: str) -> None:
+        """Give a file in the person's folder another text at once: the daemon may be reading it."""
+        new = self.person / f"{name}.new"
+        new.write_text(text)
+        new.replace(self.person / name)
+
     @property
     def environ(self) -> dict[str, str]:
         return {

@@ -42,7 +42,7 @@ def test_codex_commits_in_its_work_tree_and_cannot_change_what_git_runs() -> Non
     with a_machine("codex") as machine:
         # The machine's folder is below /tmp, which Codex's sandbox would let the agent write.
         narrow = "[sandbox_workspace_write]\nexclude_slash_tmp = true"
-        (machine.person / ".codex" / "config.toml").write_text(codex_settings(machine.model.url, last=narrow))
+        machine.replace_file(".codex/config.toml", codex_settings(machine.model.url, last=narrow))
         arc = machine.repository("arc", "codex")
         common = arc / ".git"
         guarded = [common / one for one in GUARDED] + [common / "worktrees" / "api" / one for one in OWN]

@@ -525,6 +525,8 @@ SCENES: dict[str, Scene] = {
 ABSENT = {
     "disk_space": "a disk that is nearly full: tests/stories/test_spawn.py",
     "peer_unreachable": "the mesh is not built yet",
+    "no_such_moment": "before the first event, and in the future: tests/stories/test_past.py",
+    "history_behind": "a history that is being built: tests/stories/test_past.py",
     "store_full": "tests/stories/test_full_disk.py",
     "store_damaged": "a damaged file is named at start: tests/stories/test_faults.py",
     "busy": "the daemon is stopping, or its connection broke: tests/cli/test_daemon.py",

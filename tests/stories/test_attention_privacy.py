@@ -35,6 +35,8 @@ SURFACES = (
     "/v1/agents",
     "/v1/topology",
     "/v1/status",
+    *(f"{path}at=now" for path in ("/v1/attention?all=true&", "/v1/now?", "/v1/flights?", "/v1/work?")),
+    *(f"{path}?at=now" for path in ("/v1/agents", "/v1/agents/@asker", "/v1/questions", "/v1/sessions")),
 )
 
 

@@ -71,9 +71,9 @@ def begin(me: Shell, arc: Path, words: tuple[str, ...]) -> "subprocess.Popen[byt
 
 def check_whole(me: Shell, arc: Path, child: Doomed) -> None:
     """After the restart the child is there as it was, or its finish is complete."""
-    assert list((me.home / "trees" / "journal").glob("*.json")) == []
-    # A finish that had changed nothing begins again, and may still be under way.
-    eventually(lambda: "clean" in me.type("tree", "--reconcile", cwd=arc).stdout)
+    # A finish that had changed nothing begins again, and may be running now: it is left out.
+    assert me.data("tree", "--reconcile", cwd=arc, within=60).get("findings", []) == []
+    eventually(lambda: list((me.home / "trees" / "journal").glob("*.json")) == [])
     if any(one["address"] == child.address for one in me.data("who")["items"]):
         assert child.tree.is_dir()
         assert f"main.{child.slug}" in branches(arc)
@@ -153,6 +153,29 @@ def wait_for_stop(paused: PausedGit, typed: "subprocess.Popen[bytes]") -> int:
     eventually(lambda: paused.reached or typed.poll() is not None, 60)
     paused.disarm()
     return paused.reached
+
+
+@pytest.mark.rows("R10.5-2")
+@CHOICES
+def test_a_running_finish_is_left_out_of_a_comparison(me: Shell, choice: tuple[str, ...]) -> None:
+    arc, paused = project(me), PausedGit(me.folder / "git")
+    start_with(me, paused)
+    child = grow(me, arc, "count", choice)
+    paused.arm(-1)
+    me.say(*request_of(child, choice), within=60)
+    for step in choose_steps(len(paused.commands), 3, all_of_them=soak.is_soak()):
+        child = grow(me, arc, f"s{step}", choice)
+        (paused.folder / "reached").unlink(missing_ok=True)
+        paused.arm(step)
+        typed = begin(me, arc, request_of(child, choice))
+        stopped = wait_for_stop(paused, typed)
+        told = me.data("tree", "--reconcile", "--fix", cwd=arc, within=60)
+        assert told.get("findings", []) == [], (step, told)
+        if stopped:
+            (paused.folder / "go").write_text("go\n")
+        assert typed.wait(60) == 0
+        assert "leftOut" not in me.data("tree", "--reconcile", cwd=arc, within=60)
+        check_finished(me, arc, child, choice)
 
 
 # -- before the writes of the daemon itself --------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 from scout.daemon.start import start
 from tests.cli.running import Shell, a_shell
+from tests.daemon.daemons import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -66,3 +67,26 @@ def test_a_program_that_nobody_has_is_to_be_installed(shell: Shell, tmp_path: Pa
     assert "install Claude Code" in " ".join(listed.stderr.split())
     assert "your shell finds" not in listed.stderr
     assert "ready: acp, command, echo" in shell.type("doctor", PATH=str(tmp_path)).stdout
+
+
+@pytest.mark.rows("R4.1-20")
+def test_a_program_that_becomes_ready_is_used_by_the_next_ask(shell: Shell, tmp_path: Path) -> None:
+    path = f"{shell.folder}/installed:/usr/bin:/bin"
+    codex = tmp_path / "codex"
+    codex.mkdir()
+    environ = {**shell.environ, "PATH": path, "CODEX_HOME": str(codex)}
+    environ.pop("OPENAI_API_KEY", None)
+    start(str(shell.home), environ=environ)
+    ask = ("ask", "--project", ".", "--harness", "codex", "hello", "--no-wait")
+    arc = shell.project("arc")
+
+    def refusal() -> str:
+        told = shell.type(*ask, cwd=arc, PATH=path)
+        assert told.returncode == 5, told
+        return told.stderr
+
+    assert "codex" in refusal()
+    install(shell, "codex")
+    eventually(lambda: "login is missing" in refusal(), 20)
+    (codex / "auth.json").write_text("{}")
+    eventually(lambda: shell.type(*ask, cwd=arc, PATH=path).returncode == 0, 20)

@@ -37,8 +37,8 @@ def test_each_noun_has_its_prefix_and_wire_names_are_camel_case(site: Site) -> N
     question = made.post("/v1/questions", to="operator", body="Which?")
     card = site.post("/v1/cards", agent="@nouns")
     need = made.post("/v1/attention/notify", message="look")
-    site.post("/v1/users", user="other")
-    grant = site.post("/v1/grants", action="read", agent="@nouns", user="other")
+    site.post("/v1/users", user="nouns-user")
+    grant = site.post("/v1/grants", action="read", agent="@nouns", user="nouns-user")
     token = site.post("/v1/tokens", agent="@nouns")["token"]
     delivery = made.get("/v1/deliveries")["items"][0]
     usage = made.post("/v1/usage", promptTokens=1)
