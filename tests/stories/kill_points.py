@@ -14,7 +14,15 @@ from tests.cli.running import Shell
 from tests.daemon.daemons import eventually
 from tests.stories.spawning import PausedGit
 
-__all__ = ["TracedWrites", "choose_steps", "is_dead", "kill", "start_with"]
+__all__ = [
+    "LEAST_KILLS",
+    "TracedWrites",
+    "choose_steps",
+    "is_dead",
+    "kill",
+    "replace_missed_step",
+    "start_with",
+]
 
 # What makes a change durable or visible: pages of a transaction, its commit, a file that takes its place or leaves it.
 _WRITES = "pwrite64,fdatasync,fsync,rename,renameat,renameat2,unlink"
@@ -42,6 +50,16 @@ def choose_steps(count: int, some: int, *, all_of_them: bool) -> list[int]:
     if all_of_them:
         return list(range(count))
     return sorted({count * part // some for part in range(some)} | {count - 1})
+
+
+LEAST_KILLS = 3
+
+
+def replace_missed_step(steps: list[int], number: int, kills: int) -> None:
+    """Add an earlier step for one that was not reached: the count may include writes of something else."""
+    left = len(steps) - number - 1
+    if kills + left < LEAST_KILLS:
+        steps.append(steps[number] // 2)
 
 
 class TracedWrites:

@@ -14,7 +14,15 @@ import pytest
 from tests import soak
 from tests.cli.running import Shell, a_shell, start_daemon
 from tests.daemon.daemons import eventually
-from tests.stories.kill_points import TracedWrites, choose_steps, is_dead, kill, start_with
+from tests.stories.kill_points import (
+    LEAST_KILLS,
+    TracedWrites,
+    choose_steps,
+    is_dead,
+    kill,
+    replace_missed_step,
+    start_with,
+)
 from tests.stories.spawning import PausedGit, branches, project, trees_of
 from tests.tree.repositories import git
 
@@ -102,9 +110,9 @@ def kill_before_writes(me: Shell) -> int:
     count = writes.end()
     assert count > 5
     discard(me, "count")
-    kills = 0
-    for step in choose_steps(count, 4, all_of_them=soak.is_soak()):
-        slug = f"w{step}"
+    kills, steps = 0, choose_steps(count, 4, all_of_them=soak.is_soak())
+    for number, step in enumerate(steps):
+        slug = f"w{number}"
         writes = trace_of(me, arc, slug)
         writes.begin(pid, kill_at=step)
         typed = begin_spawn(me, arc, slug)
@@ -113,12 +121,14 @@ def kill_before_writes(me: Shell) -> int:
         if is_dead(pid):
             pid = start_daemon(me).pid
             kills += 1
+        else:
+            replace_missed_step(steps, number, kills)
         typed.wait(60)
         told = me.type("tree", "--reconcile", cwd=arc)
         assert (told.returncode, "clean" in told.stdout) == (0, True), (step, told)
         if check_whole(me, arc, slug):
             discard(me, slug)
-    assert kills > 2
+    assert kills >= LEAST_KILLS
     assert "clean" in me.say("verify", within=60)
     return kills
 
