@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.policy.sentences import build_sentence, rephrase
+from scout.policy.sentences import build_parts, build_sentence, find_subject, rephrase
 
 _ID = "flt_01m7kt4kk2"
 
@@ -55,6 +55,8 @@ def _say(kind: str, record: dict[str, Any], **more: Any) -> tuple[str, str]:
             "@arc: reservation ended of a: done",
         ),
         ("schedule.changed", {"id": _ID, "body": "Say hello."}, "you: schedule changed: Say hello."),
+        ("token.issued", {"id": _ID, "kind": "host", "label": "web"}, "you: host token issued (web)"),
+        ("token.revoked", {"id": _ID, "kind": "agent"}, "you: agent token revoked"),
     ],
 )
 def test_an_event_is_a_sentence(kind: str, record: dict[str, Any], sentence: str) -> None:
@@ -101,3 +103,30 @@ def test_the_reader_is_you() -> None:
     assert rephrase("/u1/direct has cancelled it.", "/u1/direct") == "you have cancelled it."
     assert rephrase("cancelled by /u1/direct.", "/u1/direct") == "cancelled by you."
     assert rephrase("/u1/direct/x is another", "/u1/direct") == "/u1/direct/x is another"
+
+
+def test_parts_stand_for_records_so_that_the_page_can_link_them() -> None:
+    posted = {
+        "type": "collab.message.posted",
+        "source": "agent:agt_me",
+        "target": "conversation:cnv_ops",
+        "payload": {"record": {"body": "hello all"}},
+    }
+    assert build_parts(posted, _Names()) == [
+        ("you", "agent", "agt_me"),
+        (" → ", "", ""),
+        ("#ops", "conversation", "cnv_ops"),
+        (": ", "", ""),
+        ("hello all", "conversation", "cnv_ops"),
+    ]
+    flown = {"type": "collab.flight.failed", "payload": {"record": {"id": _ID, "target": "agt_a"}}}
+    assert ("flight", "flight", _ID) in build_parts(flown, _Names())
+
+
+def test_why_is_asked_about_the_record_or_else_the_event() -> None:
+    def find(record: dict[str, Any]) -> str:
+        return find_subject({"id": "evt_1", "payload": {"record": record}})
+
+    assert find({"id": _ID}) == _ID
+    assert find({"messageId": "msg_1"}) == "msg_1"
+    assert find({"id": "agt_a"}) == find({}) == "evt_1"

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 
 from scout.base.codec import to_plain
+from scout.policy.sentences import find_subject
 from scout.protocol.overview import ReadLog
 from scout.tui.rows import Row, RowList, build_note
 from scout.tui.sentences import build_event_row
@@ -13,7 +14,6 @@ from scout.tui.view import ScreenView, ViewHost
 
 _PAGE = 200
 _MOST = 1000  # rows that are kept
-_EXPLAINED = ("msg_", "ask_", "flt_", "dlv_", "qst_", "wrk_", "att_")
 
 
 class LogView(ScreenView):
@@ -65,14 +65,15 @@ class LogView(ScreenView):
             self.host.show_record(ident)
 
     def do_why(self) -> None:
-        event = self.query_one(RowList).key
-        record = self._find_record(event)
-        self.host.explain(record if record.startswith(_EXPLAINED) else event)
+        if (event := self._find_event(self.query_one(RowList).key)) is not None:
+            self.host.explain(find_subject(event))
+
+    def _find_event(self, key: str) -> dict[str, Any] | None:
+        return next((one for one in self._events if one["id"] == key), None)
 
     def _find_record(self, key: str) -> str:
         """Return the id of the record that an event is about; the flight, where there is one."""
-        chosen = next((one for one in self._events if one["id"] == key), None)
-        payload: dict[str, Any] = (chosen or {}).get("payload") or {}
+        payload: dict[str, Any] = (self._find_event(key) or {}).get("payload") or {}
         record: dict[str, Any] = payload.get("record") or payload
         return str(record.get("flightId") or record.get("id") or "")
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
+from scout.base.codec import to_plain
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import get_event_type
+from scout.policy.sentences import find_subject
 from scout.protocol.overview import ReadLog
 from scout.web.html import Html, join, tag
 from scout.web.layout import PageBody
-from scout.web.names import AgentNames, find_names
+from scout.web.names import EventNames, find_names
 from scout.web.parts import Column, build_list, show_empty, show_time
-from scout.web.sentences import find_subject, write_sentence
+from scout.web.sentences import write_sentence
 from scout.web.slider import PastPlace, build_slider, read_activity
 from scout.web.views.request import PageRequest
 
@@ -75,7 +77,7 @@ def _build_filters(agent: str, noun: str) -> Html:
     )
 
 
-def list_events(name: str, events: Sequence[Event], names: AgentNames) -> Html:
+def list_events(name: str, events: Sequence[Event], names: EventNames) -> Html:
     """Return events as a list of sentences, newest first."""
     rows = [(f"event {one.seq}", None, _list_cells(one, names)) for one in reversed(events)]
     return build_list(
@@ -83,9 +85,8 @@ def list_events(name: str, events: Sequence[Event], names: AgentNames) -> Html:
     )
 
 
-def _list_cells(event: Event, names: AgentNames) -> tuple[Html, Html, Html, Html]:
+def _list_cells(event: Event, names: EventNames) -> tuple[Html, Html, Html, Html]:
     kind = get_event_type(type(event)).removeprefix("collab.")
-    why = tag(
-        "a", "why", href=f"/why/{find_subject(event)}", data_why=True, aria_label=f"Why: {kind} {event.seq}"
-    )
+    href = f"/why/{find_subject(to_plain(event))}"
+    why = tag("a", "why", href=href, data_why=True, aria_label=f"Why: {kind} {event.seq}")
     return show_time(event.time), write_sentence(event, names), tag("span", kind, cls="quiet"), why
