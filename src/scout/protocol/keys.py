@@ -58,6 +58,7 @@ IN_VIEWS = (
     Key(keys=("o",), action="open", says="Open the session in this terminal", views=(*_AGENTS, *_FLIGHTS)),
     Key(keys=("x",), action="cancel", says="Cancel the flight", views=_FLIGHTS),
     Key(keys=("t",), action="retry", says="Retry a failed or cancelled flight", views=_FLIGHTS),
+    Key(keys=("d",), action="diff", says="Diff: what changed in the work tree", views=_FLIGHTS),
     Key(
         keys=("r",),
         action="reply",

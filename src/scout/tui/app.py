@@ -7,10 +7,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Coroutine, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from msgspec.structs import replace
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
@@ -18,32 +20,39 @@ from textual.widgets import Static
 from scout.base.codec import decode
 from scout.base.refusal import Family, Refused, Remedy
 from scout.client.client import Scout
+from scout.client.environment import Environment
 from scout.model.ask import AskReceipt
 from scout.protocol.agents import Identity, WhoAmI
-from scout.protocol.insight import Explanation, Why
-from scout.protocol.keys import KEYS, list_keys
+from scout.protocol.insight import Why
+from scout.protocol.keys import PAGE_VIEWS, Key, list_keys
 from scout.protocol.operations import OPERATIONS, build_command_line
 from scout.protocol.overview import ShowNow
 from scout.protocol.request import Request
+from scout.tui.attachments import store_files
 from scout.tui.bars import TABS, BottomBar, TopBar
-from scout.tui.composer import AskDialog, Draft
+from scout.tui.bindings import OF_LISTS, list_bindings, list_hints
+from scout.tui.composer import AskDialog
+from scout.tui.describe import build_explanation
 from scout.tui.dialogs import Chooser, KeyHelp, TextDialog, build_go_to
+from scout.tui.drafts import DraftBook
 from scout.tui.finder import Finder
 from scout.tui.live import Live, StreamState
 from scout.tui.names import NameBook
 from scout.tui.refusal import RefusalDialog
-from scout.tui.text import Paragraph, format_clock, show_text
+from scout.tui.text import show_text
 from scout.tui.view import ScreenView
 from scout.tui.views.agent import AgentDetailView
 from scout.tui.views.agents import AgentsView
 from scout.tui.views.conversation import ConversationDetail
 from scout.tui.views.conversations import ConversationsView
+from scout.tui.views.diff import DiffView
 from scout.tui.views.flight import FlightDetail
 from scout.tui.views.flights import FlightsView
 from scout.tui.views.inbox import InboxView
 from scout.tui.views.log import LogView
 from scout.tui.views.now import NowView
 from scout.tui.views.work import WorkListView
+from scout.tui.views.work_item import WorkItemDetail
 
 T = TypeVar("T")
 _VIEWS: dict[str, type[ScreenView]] = {
@@ -55,41 +64,8 @@ _VIEWS: dict[str, type[ScreenView]] = {
     "work": WorkListView,
     "log": LogView,
 }
-_SPELLED = {"Ctrl-K": "ctrl+k", "Esc": "escape", "Space": "space"}
-_OF_LISTS = ("next", "previous", "show")  # keys that the lists handle themselves
+_DRAFTS = "tui-drafts.json"  # in the data folder
 _PAUSE = 0.2  # seconds between two reads of a view
-_HINTS = {
-    "approve": "approve",
-    "approve.always": "always",
-    "deny": "deny",
-    "answer": "answer",
-    "dismiss": "dismiss",
-    "select": "select",
-    "open": "open",
-    "cancel": "cancel",
-    "retry": "retry",
-    "seen": "mark as seen",
-    "help": "keys",
-    "find": "find",
-    "ask": "ask",
-    "filter": "filter",
-    "why": "why",
-}
-_REPLIES = {"agents": "ask it", "agent": "ask it", "conversations": "write", "conversation": "write"}
-
-
-def _list_bindings() -> list[BindingType]:
-    """Return the keys of the table that mean something everywhere or in a view."""
-    found: list[BindingType] = [
-        Binding("g", "go_to", show=False),
-        Binding("q,ctrl+c", "quit", show=False),
-    ]
-    rows = [row for row in KEYS if row.action not in _OF_LISTS]
-    single = [(key, row.action) for row in rows for key in row.keys if " " not in key]
-    return [
-        *found,
-        *(Binding(_SPELLED.get(key, key), f"press('{done}')", show=False) for key, done in single),
-    ]
 
 
 class ScoutApp(App[None]):
@@ -98,9 +74,16 @@ class ScoutApp(App[None]):
     CSS_PATH = "style.tcss"
     TITLE = "Scout"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = _list_bindings()
+    BINDINGS: ClassVar[list[BindingType]] = list_bindings()
 
-    def __init__(self, scout: Scout, *, command: Sequence[str] = (), act_as: str | None = None) -> None:
+    def __init__(
+        self,
+        scout: Scout,
+        *,
+        command: Sequence[str] = (),
+        act_as: str | None = None,
+        drafts: DraftBook | None = None,
+    ) -> None:
         super().__init__()
         self.theme = "ansi-dark"
         self._scout = scout
@@ -108,11 +91,12 @@ class ScoutApp(App[None]):
         self._act_as = act_as
         self._me: Identity | None = None
         self.names = NameBook()
+        self.drafts = drafts or DraftBook()
         self._live = Live(scout, self._take_events, self._take_link)
         self._views: dict[str, ScreenView] = {}
         self._stack: list[ScreenView] = []
         self._top = ""
-        self._draft = Draft()
+        self._draft_place = ""  # the place of the draft that is being sent
         self._needs_stale = asyncio.Event()
         self._was_lost = False
 
@@ -193,7 +177,7 @@ class ScoutApp(App[None]):
             bar.refresh()
         if link is StreamState.LOST:
             self._was_lost = True
-            self.say("The daemon does not answer. Reconnecting; nothing is lost.", "yellow")
+            self.say("The daemon does not answer. Reconnecting; if it was stopped: scout up", "yellow")
         elif link is StreamState.OPEN and self._was_lost:
             self._was_lost = False
             for view in (*self._views.values(), *self._stack):
@@ -202,6 +186,14 @@ class ScoutApp(App[None]):
 
     def _tick(self) -> None:
         self.view.draw()
+        self.drafts.save()
+
+    def on_unmount(self) -> None:
+        self.drafts.save()
+
+    def on_descendant_focus(self) -> None:
+        if self._top:
+            self._draw_bars()
 
     @property
     def _home(self) -> Screen[Any]:
@@ -245,12 +237,20 @@ class ScoutApp(App[None]):
             top.refresh()
         for subject in self._home.query("#subject").results(Static):
             subject.update(self.view.subject)
-        view = self.view.key
-        told = {**_HINTS, "reply": _REPLIES.get(view, "ask back")}
-        hints = [(row.keys[0], told[row.action]) for row in list_keys(view) if row.action in told]
+        hints = list_hints(self.view.key, self._list_keys())
         back = [("Esc", "back")] if self._stack else []
         for bottom in self._home.query(BottomBar):
-            bottom.set_keys([*back, *hints])
+            bottom.set_keys([*back, *(self.view.typing_keys or hints)])
+
+    def _list_keys(self) -> list[Key]:
+        """Return the keys that do something in the view that is shown."""
+        return [row for row in list_keys(self.view.key) if self._has_meaning(row.action)]
+
+    def _has_meaning(self, action: str) -> bool:
+        if action == "filter":
+            return hasattr(self.view, "set_filter")
+        common = action in OF_LISTS or action.startswith("view.") or hasattr(self, f"press_{action}")
+        return common or self.view.can(action)
 
     # -- what views use (`ViewHost`) -----------------------------------------------------------------------
 
@@ -296,6 +296,8 @@ class ScoutApp(App[None]):
             inbox = self.view
             assert isinstance(inbox, InboxView)
             inbox.show_item(ident)
+        elif kind == "wrk":
+            await self._push_view(WorkItemDetail(self, ident))
         elif kind in ("flt", "ask"):
             await self._push_view(FlightDetail(self, ident))
         elif kind == "cnv":
@@ -309,15 +311,20 @@ class ScoutApp(App[None]):
         self.start(self._compose(to, conversation_id))
 
     async def _compose(self, to: str, conversation_id: str | None) -> None:
-        request = await self.ask_person(AskDialog(self, self._draft, to, conversation_id))
-        if request is not None:
-            await self._take_receipt(await self.call(request))
+        order = await self.ask_person(AskDialog(self, to, conversation_id))
+        if order is not None:
+            self._draft_place = order.place
+            stored = await store_files(self, order.files)
+            await self._take_receipt(await self.call(replace(order.request, attachments=stored)))
 
     async def _take_receipt(self, receipt: AskReceipt) -> None:
-        self._draft = Draft()
+        self.drafts.forget(self._draft_place)
         await self._show_record(receipt.flight_id)
         where = show_text(receipt.address or receipt.target)
         self.say(f"Asked {where}: {receipt.flight_id} is {receipt.state}.", "green")
+
+    def show_diff(self, flight_id: str) -> None:
+        self.start(self._push_view(DiffView(self, flight_id)))
 
     def open_session(self, address: str) -> None:
         self._run_command("open", address)
@@ -328,7 +335,7 @@ class ScoutApp(App[None]):
 
     async def _explain(self, ident: str) -> None:
         told = await self.call(Why(id=ident))
-        await self.ask_person(Chooser("Why", [], _build_explanation(told, self.names)))
+        await self.ask_person(Chooser("Why", [], build_explanation(told, self.names)))
 
     async def _run_remedy(self, remedy: Remedy) -> None:
         """Run a remedy: a change through the daemon, everything else as its command in this terminal."""
@@ -357,15 +364,22 @@ class ScoutApp(App[None]):
 
     # -- keys ------------------------------------------------------------------------------------------
 
-    def action_press(self, action: str) -> None:
-        """Do what a key of the table means, in the view or everywhere."""
+    def action_press(self, key: str) -> None:
+        """Do what a key of the table means in the view that is shown."""
         self.say("")
+        rows = [row for row in self._list_keys() if key in row.keys]
+        if rows:
+            self._do(rows[0].action)
+        elif any(key in row.keys for row in PAGE_VIEWS):
+            self.say("Sessions and the tree are on the page: scout web", "yellow")
+        else:
+            self.say(f"{key} does nothing here. ? lists the keys.", "yellow")
+
+    def _do(self, action: str) -> None:
         if action.startswith("view."):
             self.start(self.show_view(action.removeprefix("view.")))
         elif not self.view.act(action):
-            common = getattr(self, f"press_{action}", None)
-            if common is not None:
-                common()
+            getattr(self, f"press_{action}")()
 
     def action_go_to(self) -> None:
         self.start(self._go_to())
@@ -373,18 +387,18 @@ class ScoutApp(App[None]):
     async def _go_to(self) -> None:
         action = await self.ask_person(build_go_to())
         if action:
-            self.action_press(action)
+            self._do(action)
 
     def press_help(self) -> None:
-        self.push_screen(KeyHelp(self.view.key))
+        self.push_screen(KeyHelp(self._list_keys()))
 
     def press_find(self) -> None:
         self.start(self._find())
 
     async def _find(self) -> None:
-        found = await self.ask_person(Finder(self, self.view.key))
+        found = await self.ask_person(Finder(self, self._list_keys()))
         if found and found.startswith("do:"):
-            self.action_press(found.removeprefix("do:"))
+            self._do(found.removeprefix("do:"))
         elif found:
             await self._show_record(found)
 
@@ -392,13 +406,10 @@ class ScoutApp(App[None]):
         self.compose_ask()
 
     def press_filter(self) -> None:
-        if (set_filter := getattr(self.view, "set_filter", None)) is not None:
-            self.start(self._filter(set_filter))
-        else:
-            self.say("This view has no filter. Ctrl-K finds agents and flights.", "yellow")
+        self.start(self._filter(getattr(self.view, "set_filter")))  # noqa: B009 (only some views have it)
 
     async def _filter(self, set_filter: Any) -> None:
-        hints = {"flights": "words, open, mine", "log": "words, @agent, collab.flight"}
+        hints = {"flights": "words, open, mine", "log": "words, @agent, collab.flight", "work": "words, mine"}
         hint = hints.get(self.view.key, "words")
         text = await self.ask_person(TextDialog("Filter", hint=hint))
         if text is not None:
@@ -420,31 +431,12 @@ class ScoutApp(App[None]):
         await self.show_view(event.view)
 
 
-def _build_explanation(told: Explanation, names: NameBook) -> list[Paragraph]:
-    blocks = [Paragraph(names.say_you(told.says), "bold", exact=True), Paragraph("")]
-    for one in told.decisions:
-        holder = names.agent(one.holder) if one.holder else "nobody"
-        blocks.append(
-            Paragraph(f"{format_clock(one.at)} {one.action} {show_text(holder)}: {show_text(one.rule)}")
-        )
-        blocks += [
-            Paragraph(f"  not {show_text(names.agent(over.agent_id))}: {show_text(over.why)}", "dim")
-            for over in one.passed_over
-        ]
-    for step in told.steps:
-        why = show_text(names.say_you(step.reason))
-        by = f" by {show_text(names.name(step.by))}" if step.by else ""
-        blocks.append(
-            Paragraph(f"{format_clock(step.at)} {step.type.removeprefix('collab.')}{by}  {why}", "dim")
-        )
-    return blocks
-
-
 assert set(_VIEWS) == {name for name, _ in TABS}
 
 
 def run(act_as: str | None = None) -> int:
     """Run the application with the daemon and the credential of this shell; return its exit code."""
-    app = ScoutApp(Scout(act_as=act_as), act_as=act_as)
+    file = Path(Environment().where.home) / _DRAFTS
+    app = ScoutApp(Scout(act_as=act_as), act_as=act_as, drafts=DraftBook(file))
     app.run()
     return app.return_code or 0

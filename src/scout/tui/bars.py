@@ -15,10 +15,11 @@ TABS = (
     ("inbox", "Inbox"),
     ("agents", "Agents"),
     ("flights", "Flights"),
-    ("conversations", "Talk"),
+    ("conversations", "Conversations"),
     ("work", "Work"),
     ("log", "Log"),
 )
+_SHORT = {"Conversations": "Talk"}  # where the line is too narrow
 _LINKS: dict[StreamState, Span] = {
     StreamState.OPENING: ("connecting…", "yellow"),
     StreamState.OPEN: ("● live", "green"),
@@ -46,19 +47,25 @@ class TopBar(Widget):
         self._places: list[tuple[int, str]] = []
 
     def render_line(self, y: int) -> Strip:
-        left: list[Span] = []
+        right: list[Span] = [("paused ", "yellow")] if self.is_paused else []
+        right.append(_LINKS[self.link])
+        left = self._list_tabs({})
+        if _measure_all(left) + _measure_all(right) + 2 > self.size.width:
+            left = self._list_tabs(_SHORT)
+        gap = self.size.width - _measure_all(left) - _measure_all(right) - 1
+        line: Line = (*left, (" " * max(gap, 1), ""), *right)
+        return draw_line(line, self.size.width, self.rich_style)
+
+    def _list_tabs(self, short: dict[str, str]) -> list[Span]:
+        tabs: list[Span] = []
         self._places = []
         for number, (view, name) in enumerate(TABS, 1):
             count = f" {self.needs}" if view == "inbox" and self.needs else ""
-            shown = f" {number} {name}{count} "
+            shown = f" {number} {short.get(name, name)}{count} "
             alarm = "alarm" if count else ""
-            left.append((shown, "reverse" if view == self.view else alarm))
-            self._places.append((sum(measure(text) for text, _ in left), view))
-        right: list[Span] = [("paused ", "yellow")] if self.is_paused else []
-        right.append(_LINKS[self.link])
-        gap = self.size.width - sum(measure(text) for text, _ in (*left, *right)) - 1
-        line: Line = (*left, (" " * max(gap, 1), ""), *right)
-        return draw_line(line, self.size.width, self.rich_style)
+            tabs.append((shown, "reverse" if view == self.view else alarm))
+            self._places.append((_measure_all(tabs), view))
+        return tabs
 
     def on_click(self, event: Click) -> None:
         for end, view in self._places:
@@ -99,3 +106,7 @@ class BottomBar(Widget):
                 if sum(measure(text) for text, _ in (*line, *piece)) <= self.size.width:
                     line += piece
         return draw_line(line, self.size.width, self.rich_style)
+
+
+def _measure_all(spans: Sequence[Span]) -> int:
+    return sum(measure(text) for text, _ in spans)

@@ -1,7 +1,8 @@
-"""Writing to agents: an input with `@` completion, and the dialog that makes an ask from anywhere."""
+"""Writing to agents: an input with `@` completion and files, and the dialog that asks from anywhere."""
 
 import os
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, NamedTuple
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -15,7 +16,9 @@ from scout.base.refusal import Refused
 from scout.model.ask import SessionPolicy
 from scout.protocol.agents import Who
 from scout.protocol.asks import MakeAsk
+from scout.tui.attachments import PathDialog, find_common_start
 from scout.tui.describe import AGENT_MARKS
+from scout.tui.drafts import Draft
 from scout.tui.rows import Row, RowColumn, RowList
 from scout.tui.text import show_text
 from scout.tui.view import ViewHost
@@ -30,7 +33,9 @@ async def find_addresses(host: ViewHost, begun: str) -> list[Row]:
         page = await host.call(Who(query=query or None, limit=20))
     except Refused:
         return []
-    fitting = [agent for agent in page.items if show_text(agent.address).startswith(begun)]
+    # Agents with handles first: the others, such as those of schedules, are rarely meant.
+    named = sorted(page.items, key=lambda agent: not agent.address.startswith("@"))
+    fitting = [agent for agent in named if show_text(agent.address).startswith(begun)]
     return [
         Row(
             agent.address,
@@ -40,30 +45,32 @@ async def find_addresses(host: ViewHost, begun: str) -> list[Row]:
                 (show_text(agent.description), "dim"),
             ),
         )
-        for agent in (fitting or page.items)[:_OFFERED]
+        for agent in (fitting or named)[:_OFFERED]
     ]
 
 
-def _find_common_start(words: list[str]) -> str:
-    first, last = min(words), max(words)
-    differ = (number for number in range(len(first)) if not last.startswith(first[: number + 1]))
-    return first[: next(differ, len(first))]
-
-
 class MessageInput(TextArea):
-    """Some lines of text. Enter sends, Ctrl-J begins a new line, Tab completes an address."""
+    """Some lines of text, and files. Enter sends, Ctrl-J begins a new line, Tab completes an address.
+
+    Ctrl-O attaches a file; Ctrl-R takes the last one away.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j", "new_line", show=False, priority=True),
+        Binding("ctrl+o", "attach", show=False, priority=True),
+        Binding("ctrl+r", "detach", show=False, priority=True),
         Binding("ctrl+t", "switch", show=False, priority=True),
     ]
 
     class Sent(Message):
         """Enter was pressed."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, files: tuple[str, ...]) -> None:
             super().__init__()
-            self.text = text
+            self.text, self.files = text, files
+
+    class FilesChanged(Message):
+        """A file was attached, or taken away."""
 
     class Switched(Message):
         """Ctrl-T was pressed."""
@@ -71,22 +78,47 @@ class MessageInput(TextArea):
     def __init__(self, host: ViewHost, *, id: str | None = None) -> None:  # noqa: A002 (a widget's id)
         super().__init__(id=id, compact=True, show_line_numbers=False, highlight_cursor_line=False)
         self._host = host
+        self.files: tuple[str, ...] = ()
 
     def action_new_line(self) -> None:
         self.insert("\n")
 
+    def action_attach(self) -> None:
+        self._host.start(self._attach_file())
+
+    async def _attach_file(self) -> None:
+        file = await self._host.ask_person(PathDialog())
+        if file is not None and file not in self.files:
+            self._set_files((*self.files, file))
+
+    def action_detach(self) -> None:
+        self._set_files(self.files[:-1])
+
+    def _set_files(self, files: tuple[str, ...]) -> None:
+        self.files = files
+        self.post_message(self.FilesChanged())
+
+    @property
+    def attached(self) -> str:
+        """The names of the files, in words; empty if there are none."""
+        names = ", ".join(show_text(Path(file).name) for file in self.files)
+        return f"attached: {names} (Ctrl-R removes the last)" if names else ""
+
     def action_switch(self) -> None:
         self.post_message(self.Switched())
 
-    def clear_draft(self) -> None:
-        self.load_text("")
+    def show_draft(self, draft: Draft) -> None:
+        """Continue a text that was not sent."""
+        self.load_text(draft.body)
+        self.move_cursor(self.document.end)
+        self._set_files(draft.files)
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":
             event.stop()
             event.prevent_default()
             if self.text.strip():
-                self.post_message(self.Sent(self.text.strip()))
+                self.post_message(self.Sent(self.text.strip(), self.files))
             return
         if event.key == "tab" and self._get_begun().startswith("@"):
             event.stop()
@@ -107,21 +139,21 @@ class MessageInput(TextArea):
         if not fitting:
             self._host.say(f"No agent begins with {show_text(begun)}", "yellow")
             return
-        common = _find_common_start(fitting) if len(fitting) > 1 else f"{fitting[0]} "
+        common = find_common_start(fitting) if len(fitting) > 1 else f"{fitting[0]} "
         self.insert(common[len(begun) :])
         if len(fitting) > 1:
             self._host.say("  ".join(map(show_text, fitting)))
 
 
-class Draft:
-    """What was written last and not sent."""
+class AskOrder(NamedTuple):
+    """An ask that was composed, the files to store for it, and the place of its draft."""
 
-    def __init__(self) -> None:
-        self.to = ""
-        self.body = ""
+    request: MakeAsk
+    files: tuple[str, ...]
+    place: str
 
 
-class AskDialog(ModalScreen[MakeAsk | None]):
+class AskDialog(ModalScreen[AskOrder | None]):
     """To whom, and what. The list below the address completes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -129,39 +161,50 @@ class AskDialog(ModalScreen[MakeAsk | None]):
         Binding("ctrl+n", "new_session", show=False, priority=True),
     ]
 
-    def __init__(
-        self, host: ViewHost, draft: Draft, to: str = "", conversation_id: str | None = None
-    ) -> None:
+    def __init__(self, host: ViewHost, to: str = "", conversation_id: str | None = None) -> None:
         super().__init__()
-        self._host, self._draft, self._to = host, draft, to
+        self._host, self._to = host, to
+        self._place = f"ask {to}".strip()
         self._conversation_id = conversation_id
         self._policy: SessionPolicy | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
             yield Static("Ask", classes="title", markup=False)
-            yield Input(self._to or self._draft.to, placeholder="@agent, /path or a project folder", id="to")
+            to = self._to or self._host.drafts.get(self._place).to
+            yield Input(to, placeholder="@agent, /path or a project folder", id="to")
             yield RowList((RowColumn(1), RowColumn(34), RowColumn(0)), id="offers")
             yield MessageInput(self._host, id="body")
             yield Static("", classes="hint", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#body", MessageInput).load_text(self._draft.body)
+        draft = self._host.drafts.get(self._place)
+        self.query_one("#body", MessageInput).show_draft(draft)
         self.query_one("#offers").can_focus = False
         self.query_one("#body" if self._to else "#to").focus()
         self._draw_hint()
-        self._offer(self._to or self._draft.to)
+        self._offer(self._to or draft.to)
 
     def _draw_hint(self) -> None:
-        session = "in its session" if self._policy is SessionPolicy.NEW else "in a new session"
-        text = f"Enter sends · Ctrl-J new line · Ctrl-N {session} · Esc keeps the draft"
-        self.query_one(".hint", Static).update(text)
+        manner = "in a new session" if self._policy is SessionPolicy.NEW else "in its session"
+        session = "its session" if self._policy is SessionPolicy.NEW else "new session"
+        text = f"Enter sends {manner} · Ctrl-N {session} · Ctrl-J new line · Ctrl-O attach"
+        lines = [self.query_one("#body", MessageInput).attached, text]
+        self.query_one(".hint", Static).update("\n".join(line for line in lines if line))
+
+    def on_message_input_files_changed(self) -> None:
+        self._keep()
+        self._draw_hint()
+
+    def on_text_area_changed(self) -> None:
+        self._keep()
 
     def action_new_session(self) -> None:
         self._policy = None if self._policy else SessionPolicy.NEW
         self._draw_hint()
 
     def on_input_changed(self, event: Input.Changed) -> None:
+        self._keep()
         self._offer(event.value)
 
     @work(exclusive=True)
@@ -205,23 +248,23 @@ class AskDialog(ModalScreen[MakeAsk | None]):
             return
         self._keep()
         folder = os.path.abspath(os.path.expanduser(to)) if _is_folder(to) else None  # noqa: PTH100, PTH111 (as typed)
-        self.dismiss(
-            MakeAsk(
-                to=None if folder else to,
-                project_path=folder,
-                body=event.text,
-                session_policy=self._policy,
-                conversation_id=self._conversation_id if to == self._to else None,
-            )
+        request = MakeAsk(
+            to=None if folder else to,
+            project_path=folder,
+            body=event.text,
+            session_policy=self._policy,
+            conversation_id=self._conversation_id if to == self._to else None,
         )
+        self.dismiss(AskOrder(request, event.files, self._place))
 
     def action_leave(self) -> None:
         self._keep()
         self.dismiss(None)
 
     def _keep(self) -> None:
-        self._draft.to = self.query_one("#to", Input).value
-        self._draft.body = self.query_one("#body", MessageInput).text
+        body, to = self.query_one("#body", MessageInput), self.query_one("#to", Input).value
+        address = to if to != self._to else ""
+        self._host.drafts.keep(self._place, Draft(to=address, body=body.text, files=body.files))
 
 
 def _is_folder(text: str) -> bool:

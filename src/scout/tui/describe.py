@@ -5,8 +5,18 @@ from scout.model.flight import FLIGHT, FlightState
 from scout.model.status import AgentStatus
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AttentionView
+from scout.protocol.insight import Explanation
 from scout.tui.names import NameBook
-from scout.tui.text import Paragraph, Span, format_age, format_duration, read_clock, shorten_id, show_text
+from scout.tui.text import (
+    Paragraph,
+    Span,
+    format_age,
+    format_clock,
+    format_duration,
+    read_clock,
+    shorten_id,
+    show_text,
+)
 
 _QUIET = 10.0  # seconds without activity before it is mentioned
 
@@ -141,8 +151,32 @@ def list_moves(item: AttentionView) -> str:
     """Return the keys that decide an item, in words."""
     offered = dict.fromkeys(action.move.value for action in item.actions)
     if not item.may_decide:
-        return "You may not decide it." if "dismiss" not in offered else "d dismiss"
+        return f"You may not decide it.{' d dismiss' if 'dismiss' in offered else ''}"
     keys = {"approve": "y approve · Y always", "deny": "n deny", "answer": "a answer", "dismiss": "d dismiss"}
     if item.permission is None or item.permission.observed:
         keys["approve"] = "y approve"
     return " · ".join(keys[move] for move in offered if move in keys)
+
+
+# -- why ---------------------------------------------------------------------------------------------
+
+
+def build_explanation(told: Explanation, names: NameBook) -> list[Paragraph]:
+    """Return why a record is as it is: the reason, who was chosen and passed over, and each step."""
+    blocks = [Paragraph(names.say_you(told.says), "bold", exact=True), Paragraph("")]
+    for one in told.decisions:
+        holder = names.agent(one.holder) if one.holder else "nobody"
+        blocks.append(
+            Paragraph(f"{format_clock(one.at)} {one.action} {show_text(holder)}: {show_text(one.rule)}")
+        )
+        blocks += [
+            Paragraph(f"  not {show_text(names.agent(over.agent_id))}: {show_text(over.why)}", "dim")
+            for over in one.passed_over
+        ]
+    for step in told.steps:
+        why = show_text(names.say_you(step.reason))
+        by = f" by {show_text(names.name(step.by))}" if step.by else ""
+        blocks.append(
+            Paragraph(f"{format_clock(step.at)} {step.type.removeprefix('collab.')}{by}  {why}", "dim")
+        )
+    return blocks

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from scout.protocol.keys import VIEWS, list_keys
+from scout.protocol.keys import VIEWS, Key
 from scout.tui.pane import TextPane
 from scout.tui.text import Paragraph, fit, show_text
 
@@ -22,9 +22,9 @@ class KeyHelp(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "leave", show=False)]
 
-    def __init__(self, view: str) -> None:
+    def __init__(self, keys: Sequence[Key]) -> None:
         super().__init__()
-        self._view = view
+        self._keys = keys
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
@@ -32,9 +32,11 @@ class KeyHelp(ModalScreen[None]):
             yield TextPane(id="keys")
 
     def on_mount(self) -> None:
-        rows = [Paragraph(f"{fit(', '.join(row.keys), 10)} {row.says}") for row in list_keys(self._view)]
-        more = [Paragraph(f"{fit(key, 10)} {says}") for key, says in OWN_KEYS]
-        self.query_one(TextPane).set_blocks([*rows, *more])
+        told = [(", ".join(row.keys), row) for row in self._keys]
+        here = [(keys, row.says) for keys, row in told if row not in VIEWS]
+        away = [(keys, row.says) for keys, row in told if row in VIEWS]
+        rows = [Paragraph(f"{fit(keys, 10)} {says}") for keys, says in (*here, *OWN_KEYS, *away)]
+        self.query_one(TextPane).set_blocks(rows)
         self.query_one(TextPane).focus()
 
     def action_leave(self) -> None:

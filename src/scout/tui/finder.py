@@ -1,5 +1,6 @@
 """Ctrl-K: find an agent, a flight or a command by some of its letters."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events, work
@@ -12,10 +13,10 @@ from textual.widgets import Input, Static
 from scout.base.refusal import Refused
 from scout.protocol.agents import Who
 from scout.protocol.asks import FlightView, ListFlights
-from scout.protocol.keys import Key, list_keys
+from scout.protocol.keys import Key
 from scout.tui.describe import AGENT_MARKS, FLIGHT_MARKS
 from scout.tui.rows import Row, RowColumn, RowList, build_note
-from scout.tui.text import show_text
+from scout.tui.text import fit, show_text
 from scout.tui.view import ViewHost
 
 _FEW = 6
@@ -27,9 +28,9 @@ class Finder(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
-    def __init__(self, host: ViewHost, view: str) -> None:
+    def __init__(self, host: ViewHost, keys: Sequence[Key]) -> None:
         super().__init__()
-        self._host, self._view = host, view
+        self._host, self._keys = host, keys
         self._flights: tuple[FlightView, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -49,7 +50,7 @@ class Finder(ModalScreen[str | None]):
     @work(exclusive=True)
     async def _find(self, text: str) -> None:
         words = text.lower().split()
-        rows = [_build_verb(row) for row in list_keys(self._view) if row.action not in _UNNAMED]
+        rows = [_build_verb(row) for row in self._keys if row.action not in _UNNAMED]
         rows = [row for row in rows if _has(row, words)][: None if not words else _FEW]
         try:
             self._flights = self._flights or (await self._host.call(ListFlights(limit=100))).items
@@ -90,7 +91,7 @@ class Finder(ModalScreen[str | None]):
 
 
 def _build_verb(row: Key) -> Row:
-    return Row(f"do:{row.action}", ((row.keys[0], "key"), (row.says, ""), ("", "")))
+    return Row(f"do:{row.action}", ((fit(row.keys[0], 7), "key"), (row.says, "")), free=True)
 
 
 def _build_flight(flight: FlightView) -> Row:

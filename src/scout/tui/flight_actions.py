@@ -8,7 +8,7 @@ from scout.tui.view import ViewHost
 
 
 class FlightActions:
-    """Cancel, retry, ask back, open and explain."""
+    """Cancel, retry, ask back, open, diff and explain."""
 
     host: ViewHost
 
@@ -56,6 +56,10 @@ class FlightActions:
     def do_open(self) -> None:
         if (flight := self.flight) is not None:
             self.host.open_session(flight.session_id or flight.target_address)
+
+    def do_diff(self) -> None:
+        if (flight := self.flight) is not None:
+            self.host.show_diff(flight.id)
 
     def do_why(self) -> None:
         if (flight := self.flight) is not None:

@@ -7,6 +7,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 
 from scout.protocol.request import Request
+from scout.tui.drafts import DraftBook
 from scout.tui.names import NameBook
 
 T = TypeVar("T")
@@ -16,6 +17,7 @@ class ViewHost(Protocol):
     """The application, as views and dialogs see it."""
 
     names: NameBook
+    drafts: DraftBook
 
     @property
     def own_id(self) -> str:
@@ -51,6 +53,10 @@ class ViewHost(Protocol):
 
     def open_session(self, address: str) -> None:
         """Continue a session in this terminal, and come back."""
+        ...
+
+    def show_diff(self, flight_id: str) -> None:
+        """Show what changed in the work tree of a flight."""
         ...
 
     def explain(self, ident: str) -> None:
@@ -96,10 +102,17 @@ class ScreenView(Vertical):
             widget.focus()
             return
 
+    @property
+    def typing_keys(self) -> list[tuple[str, str]]:
+        """The keys that work while the person types, for the last line; empty if nobody types here."""
+        return []
+
+    def can(self, action: str) -> bool:
+        """Whether a key of the view means something here."""
+        return hasattr(self, f"do_{action.replace('.', '_')}")
+
     def act(self, action: str) -> bool:
         """Do what a key of the view means; False if it means nothing here."""
-        method = getattr(self, f"do_{action.replace('.', '_')}", None)
-        if method is None:
-            return False
-        method()
-        return True
+        if self.can(action):
+            getattr(self, f"do_{action.replace('.', '_')}")()
+        return self.can(action)

@@ -1,32 +1,46 @@
-"""One conversation, with a composer: `@` completes addresses, Enter sends."""
+"""One conversation, with receipts and a composer: `@` completes addresses, Enter sends."""
 
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from scout.model.conversation import ConversationKind
+from scout.base.refusal import Refused
+from scout.model.conversation import ConversationKind, DeliveryReceipt
+from scout.model.delivery import DeliveryState
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import ConversationView as ConversationRecord
 from scout.protocol.channels import GetConversation, MarkRead
-from scout.protocol.talk import ListMessages, MessageLine, Send
+from scout.protocol.talk import GetMessage, ListMessages, MessageLine, Send
+from scout.tui.attachments import store_files
 from scout.tui.composer import MessageInput
+from scout.tui.drafts import Draft
 from scout.tui.pane import TextPane
 from scout.tui.text import Paragraph, format_clock, show_text
 from scout.tui.view import ScreenView, ViewHost
 
 _PAGE = 100
+_RECEIPTS = 20  # newest messages whose deliveries are shown
+_MOVING = (DeliveryState.PENDING, DeliveryState.LEASED)
+_DELIVERED: dict[str, tuple[str, str]] = {
+    DeliveryState.PENDING: ("○", "dim"),
+    DeliveryState.LEASED: ("◌", "cyan"),
+    DeliveryState.ACKED: ("✓", "green"),
+    DeliveryState.DEAD_LETTERED: ("✗", "red"),
+    DeliveryState.CANCELLED: ("–", "dim"),
+}
 
 
 class ConversationDetail(ScreenView):
     """The messages, and below them what you write: in a direct conversation an ask, unless you switch."""
 
     key: ClassVar[str] = "conversation"
-    nouns: ClassVar[frozenset[str]] = frozenset({"message", "conversation"})
+    nouns: ClassVar[frozenset[str]] = frozenset({"message", "conversation", "delivery"})
 
     def __init__(self, host: ViewHost, ident: str) -> None:
         super().__init__(host)
         self._ident = ident
+        self._receipts: dict[str, tuple[DeliveryReceipt, ...]] = {}
         self._record: ConversationRecord | None = None
         self._messages: tuple[MessageLine, ...] = ()
         self._is_ask: bool | None = None
@@ -49,6 +63,9 @@ class ConversationDetail(ScreenView):
         yield Static("", id="manner", markup=False)
         yield MessageInput(self.host, id="composer")
 
+    def on_mount(self) -> None:
+        self.query_one(MessageInput).show_draft(self.host.drafts.get(self._ident))
+
     async def load(self) -> None:
         first = self._record is None
         self._record = await self.host.call(GetConversation(conversation_id=self._ident))
@@ -57,11 +74,33 @@ class ConversationDetail(ScreenView):
             self._draw_manner()
         page = await self.host.call(ListMessages(conversation=self._ident, newest=True, limit=_PAGE))
         self._messages = page.items
+        await self._read_receipts()
         self.draw()
         if first:
             self.query_one("#messages", TextPane).scroll_end(animate=False)
         if self._record.unread:
             await self.host.call(MarkRead(conversation_id=self._ident))
+
+    async def _read_receipts(self) -> None:
+        """Read what became of the newest messages; what is settled is read once."""
+        for message in self._messages[-_RECEIPTS:]:
+            known = self._receipts.get(message.id)
+            if known is None or any(one.state in _MOVING for one in known):
+                try:
+                    found = await self.host.call(GetMessage(message_id=message.id))
+                    self._receipts[message.id] = found.deliveries
+                except Refused:
+                    self._receipts[message.id] = ()
+
+    def _show_receipts(self, message: MessageLine) -> list[Paragraph]:
+        blocks: list[Paragraph] = []
+        for one in self._receipts.get(message.id, ()):
+            mark, style = _DELIVERED.get(one.state, ("·", "dim"))
+            why = f": {show_text(self.host.names.say_you(one.reason))}" if one.reason else ""
+            state = one.state.replace("_", " ")
+            who = show_text(self.host.names.name(one.address))
+            blocks.append(Paragraph(f"{mark} {who} {state}{why}", style, cut=True))
+        return blocks
 
     def tick(self) -> None:
         blocks: list[Paragraph] = []
@@ -72,37 +111,66 @@ class ConversationDetail(ScreenView):
             blocks += [Paragraph(f"{who} · {format_clock(message.created_at)}{kind}", style)]
             text = "(erased)" if message.redacted_at else message.body
             blocks += [Paragraph(text, foreign=True)]
-            blocks += [Paragraph(f"attached: {show_text(one.name)}", "dim") for one in message.attachments]
+            blocks += [
+                Paragraph(f"attached: {show_text(one.name)} ({one.size} bytes)", "dim")
+                for one in message.attachments
+            ]
+            blocks += self._show_receipts(message)
         self.query_one("#messages", TextPane).set_blocks(
-            blocks or [Paragraph("Nothing was said yet.", "dim")]
+            blocks or [Paragraph("No messages yet. Write the first one below.", "dim")]
         )
 
     def focus_first(self) -> None:
         self.query_one(MessageInput).focus()
+
+    @property
+    def typing_keys(self) -> list[tuple[str, str]]:
+        if not self.query_one(MessageInput).has_focus:
+            return []
+        return [("Tab", "to the messages and the other keys"), ("Ctrl-J", "new line")]
 
     def do_reply(self) -> None:
         self.query_one(MessageInput).focus()
 
     def _draw_manner(self) -> None:
         what, other = ("an ask", "a message") if self._is_ask else ("a message", "an ask")
-        text = f"Enter sends {what} · Ctrl-T: {other} instead · Tab completes @"
-        self.query_one("#manner", Static).update(text)
+        text = f"Enter sends {what} · Ctrl-T {other} · Ctrl-O attach · Tab completes @"
+        lines = [self.query_one(MessageInput).attached, text]
+        self.query_one("#manner", Static).update("\n".join(line for line in lines if line))
+
+    def on_message_input_files_changed(self) -> None:
+        self._keep()
+        self._draw_manner()
+
+    def on_text_area_changed(self) -> None:
+        self._keep()
+
+    def _keep(self) -> None:
+        composer = self.query_one(MessageInput)
+        self.host.drafts.keep(self._ident, Draft(body=composer.text, files=composer.files))
+
+    def do_why(self) -> None:
+        if self._messages:
+            self.host.explain(self._messages[-1].id)
 
     def on_message_input_switched(self) -> None:
         self._is_ask = not self._is_ask
         self._draw_manner()
 
     def on_message_input_sent(self, event: MessageInput.Sent) -> None:
-        self.host.start(self._send(event.text))
+        self.host.start(self._send(event.text, event.files))
 
-    async def _send(self, text: str) -> None:
+    async def _send(self, text: str, files: tuple[str, ...]) -> None:
         others = self._list_others()
+        stored = await store_files(self.host, files)
         if self._is_ask and len(others) == 1:
-            receipt = await self.host.call(MakeAsk(to=others[0], body=text, conversation_id=self._ident))
+            ask = MakeAsk(to=others[0], body=text, conversation_id=self._ident, attachments=stored)
+            receipt = await self.host.call(ask)
             self.host.say(f"Asked {show_text(receipt.address)}: {receipt.flight_id} {receipt.state}", "green")
         else:
-            receipt = await self.host.call(Send(body=text, conversation_id=self._ident))
-            states = ", ".join(f"{show_text(one.address)} {one.state}" for one in receipt.deliveries[:4])
+            sent = await self.host.call(Send(body=text, conversation_id=self._ident, attachments=stored))
+            states = ", ".join(f"{show_text(one.address)} {one.state}" for one in sent.deliveries[:4])
             self.host.say(f"Sent. {states}".strip(), "green")
-        self.query_one(MessageInput).clear_draft()
+        self.host.drafts.forget(self._ident)
+        self.query_one(MessageInput).show_draft(Draft())
         await self.load()

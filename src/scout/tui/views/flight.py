@@ -64,6 +64,8 @@ class FlightDetail(FlightActions, ScreenView):
 
     def tick(self) -> None:
         if self._flight is not None:
+            if self._output and self._flight.state not in FLIGHT.terminal:
+                self.is_stale = True  # a transcript grows without events
             self.query_one(TextPane).set_blocks(self._build_blocks(self._flight))
 
     def _build_blocks(self, flight: FlightRecord) -> list[Paragraph]:
@@ -80,14 +82,15 @@ class FlightDetail(FlightActions, ScreenView):
             Paragraph(""),
             *self._build_timeline(flight),
             Paragraph(""),
-            Paragraph("Asked", "bold"),
+            Paragraph("What was asked", "bold"),
             Paragraph(flight.body, foreign=True),
         ]
         if self._output:
-            blocks += [Paragraph(""), Paragraph("Output", "bold")]
+            blocks += [Paragraph(""), Paragraph("Live output", "bold")]
             blocks += [Paragraph(f"{entry.who}: {entry.text}", foreign=True) for entry in self._output]
         if flight.error is not None:
-            blocks += [Paragraph(""), Paragraph(flight.error.message, "red", foreign=True)]
+            blocks += [Paragraph(""), Paragraph("Failed", "bold")]
+            blocks += [Paragraph(flight.error.message, "red", foreign=True)]
             blocks += _list_remedies(flight.error.remedies)
         if flight.output is not None:
             blocks += [Paragraph(""), Paragraph("Answer", "bold"), Paragraph(flight.output, foreign=True)]

@@ -198,7 +198,7 @@ class InboxView(ScreenView):
             return False
         offered = list(dict.fromkeys(action.move.value for action in item.actions))
         if move not in offered:
-            self.host.say(f"A {item.kind} takes {', '.join(offered)}, not {move}.", "yellow")
+            self.host.say(f"This item takes {', '.join(offered)}, not {move}.", "yellow")
             return False
         if move == "approve" and not self.query_one("#item", TextPane).is_read:
             self.query_one("#item", TextPane).focus()

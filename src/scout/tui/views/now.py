@@ -42,7 +42,7 @@ class NowView(ScreenView):
         rows += [*self._list_needs(now), build_note(""), *self._list_open(now), build_note("")]
         rows += [*self._list_finished(now), build_note("")]
         online = ", ".join(show_text(agent.address) for agent in now.online[:_FEW])
-        rows.append(build_title("Agents", f"{len(now.online)} online of {now.agents}"))
+        rows.append(build_title("Online", f"{len(now.online)} of {now.agents} agents"))
         if online:
             rows.append(build_note(f"  {online}", ""))
         if now.agents == 0:
@@ -80,7 +80,7 @@ class NowView(ScreenView):
 
     def _list_open(self, now: Now) -> list[Row]:
         if not now.open:
-            return [build_title("Running"), build_note("  Nothing runs. Press c to ask an agent.")]
+            return [build_title("Working"), build_note("  Nothing is running. Press c to ask an agent.")]
         rows = [
             Row(
                 flight.id,
@@ -93,15 +93,14 @@ class NowView(ScreenView):
             )
             for flight in now.open
         ]
-        return [build_title("Running", str(len(rows))), *rows]
+        return [build_title("Working", str(len(rows))), *rows]
 
     def _list_finished(self, now: Now) -> list[Row]:
-        since = f" {format_age(now.since)} ago" if now.since else ""
-        title = build_title(
-            "Finished since you looked", f"{now.finished_count}{since}".replace("now ago", "")
-        )
         if not now.finished:
-            return [build_title("Finished since you looked"), build_note("  Nothing new.")]
+            return [build_title("Finished"), build_note("  Nothing has finished since you looked.")]
+        since = f", {format_age(now.since)} ago" if now.since else ""
+        extra = f"{now.finished_count} since you looked{since}".replace("now ago", "just now")
+        title = build_title("Finished", extra)
         rows = [
             Row(
                 flight.id,

@@ -162,8 +162,11 @@ def _show_changes(flight: FlightView, diff: Diff | str | None, *, asked: bool) -
             "Show what changed in the work tree",
             cls="button",
             href=f"/flights/{flight.id}?diff=1#changes",
+            data_key_press="d",
+            aria_keyshortcuts="d",
         )
-        return build_panel("Changes", tag("p", link), cls="wide", ident="changes")
+        body = tag("p", link, data_page_keys=True)
+        return build_panel("Changes", body, cls="wide", ident="changes")
     if isinstance(diff, str) or diff is None:
         return build_panel("Changes", tag("p", diff or "", cls="quiet"), cls="wide", ident="changes")
     patch = diff.patch.split("\n")
