@@ -55,8 +55,6 @@ def _say(kind: str, record: dict[str, Any], **more: Any) -> tuple[str, str]:
             "@arc: reservation ended of a: done",
         ),
         ("schedule.changed", {"id": _ID, "body": "Say hello."}, "you: schedule changed: Say hello."),
-        ("token.issued", {"id": _ID, "kind": "host", "label": "web"}, "you: host token issued (web)"),
-        ("token.revoked", {"id": _ID, "kind": "agent"}, "you: agent token revoked"),
     ],
 )
 def test_an_event_is_a_sentence(kind: str, record: dict[str, Any], sentence: str) -> None:
@@ -69,6 +67,8 @@ def test_an_event_is_a_sentence(kind: str, record: dict[str, Any], sentence: str
         ("agent.online", {"agentId": "agt_a"}, "@arc is online"),
         ("agent.registered", {"id": "agt_a"}, "you registered @arc"),
         ("node.paused", {"reason": "lunch"}, "you: node paused: lunch"),
+        ("token.issued", {"id": _ID, "kind": "host", "label": "web"}, "you: host token issued (web)"),
+        ("token.revoked", {"id": _ID, "kind": "agent"}, "you: agent token revoked"),
         ("some_thing.made_so", {}, "you: some thing made so"),
         ("conversation.member", {"agentId": "agt_a", "conversationId": "cnv_ops"}, "@arc joined #ops"),
         ("conversation.member", {"agentId": "agt_a", "leftAt": "now"}, "@arc left a conversation"),

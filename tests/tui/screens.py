@@ -1,5 +1,6 @@
 """The stored screens: every view of a small fleet, at two sizes. Run as a program, it takes them again."""
 
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,15 +22,17 @@ class Visit(NamedTuple):
 
 
 VIEWS = {
-    "now": Visit((), ("Publish 1.4.0?", "Running", "HELLO, SCOUT", "2 online")),
+    "now": Visit((), ("Publish 1.4.0?", "Working", "HELLO, SCOUT", "of 4 agents")),
     "inbox": Visit(("2",), ("@talkie asks", "y approve")),
     "agents": Visit(("3",), ("@hudson", "@talkie", "@upper")),
     "agent": Visit(("3", "end", "enter"), ("Feed", "Flights", "flight completed")),
     "flights": Visit(("4",), ("Review our API.", "HELLO, SCOUT")),
     "flight": Visit(("4", "end", "enter"), ("Timeline", "Answer", "│ HELLO, SCOUT")),
+    "diff": Visit(("4", "home", "down", "d"), ("Diff · flt_", "+++ b/note.txt", "│ +A note.")),
     "conversations": Visit(("5",), ("@upper: HELLO, SCOUT", "@hudson")),
     "conversation": Visit(("5", "end", "enter"), ("│ HELLO, SCOUT", "Enter sends an ask")),
     "work": Visit(("6",), ("Fix the flaky test", "next: @hudson")),
+    "work-item": Visit(("6", "home", "enter"), ("History", "s start", "create")),
     "log": Visit(("7", "slash", *"asked", "enter"), ("filter: asked", "you asked @hudson")),
     "keys": Visit(("?",), ("Keys", "List the keys")),
     "ask": Visit(("c",), ("Enter sends", "@talkie")),
@@ -40,11 +43,15 @@ VIEWS = {
 
 
 def set_up(fleet: Fleet) -> None:
-    """Three agents: one has answered, one works, one needs the person."""
+    """Four agents: one has answered, one has written a file, one works, one needs the person."""
     fleet.register("upper", harness="command", command=["tr", "a-z", "A-Z"])
     fleet.register("hudson", harness="command", command=["sleep", "600"])
     token = fleet.register("talkie")
+    folder = fleet.shell.project("writer")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    fleet.register("writer", harness="command", command=["sh", "-c", "cat > note.txt; echo written"])
     fleet.ask("@upper", "hello, scout")
+    fleet.ask("@writer", "A note.")
     fleet.ask("@hudson", "Review our API.", wait=0)
     fleet.call("POST", "/v1/work", {"title": "Fix the flaky test", "ownerId": "@hudson"})
     fleet.raise_item(

@@ -213,7 +213,13 @@ _SENTENCES: dict[str, Callable[[_Fact], Parts]] = {
     "token": _describe_token,
 }
 # Nouns whose record a reader may want to look at.
-_REFERENCED = frozenset(_SENTENCES) - {"message.posted", "ask.created", "conversation.member", "agent"}
+_REFERENCED = frozenset(_SENTENCES) - {
+    "message.posted",
+    "ask.created",
+    "conversation.member",
+    "agent",
+    "token",
+}
 
 
 # -- the reader ----------------------------------------------------------------------------------------

@@ -186,6 +186,7 @@ class ScoutApp(App[None]):
 
     def _tick(self) -> None:
         self.view.draw()
+        self._draw_bars()
         self.drafts.save()
 
     def on_unmount(self) -> None:
@@ -237,7 +238,7 @@ class ScoutApp(App[None]):
             top.refresh()
         for subject in self._home.query("#subject").results(Static):
             subject.update(self.view.subject)
-        hints = list_hints(self.view.key, self._list_keys())
+        hints = list_hints(self.view.key, filter(lambda row: self.view.offers(row.action), self._list_keys()))
         back = [("Esc", "back")] if self._stack else []
         for bottom in self._home.query(BottomBar):
             bottom.set_keys([*back, *(self.view.typing_keys or hints)])
@@ -434,9 +435,9 @@ class ScoutApp(App[None]):
 assert set(_VIEWS) == {name for name, _ in TABS}
 
 
-def run(act_as: str | None = None) -> int:
+def run(act_as: str | None = None, *, mouse: bool = True) -> int:
     """Run the application with the daemon and the credential of this shell; return its exit code."""
     file = Path(Environment().where.home) / _DRAFTS
     app = ScoutApp(Scout(act_as=act_as), act_as=act_as, drafts=DraftBook(file))
-    app.run()
+    app.run(mouse=mouse)
     return app.return_code or 0

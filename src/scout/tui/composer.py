@@ -57,8 +57,8 @@ class MessageInput(TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j", "new_line", show=False, priority=True),
-        Binding("ctrl+o", "attach", show=False, priority=True),
-        Binding("ctrl+r", "detach", show=False, priority=True),
+        Binding("ctrl+o", "attach", show=False),
+        Binding("ctrl+r", "detach", show=False),
         Binding("ctrl+t", "switch", show=False, priority=True),
     ]
 
@@ -159,6 +159,8 @@ class AskDialog(ModalScreen[AskOrder | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("ctrl+n", "new_session", show=False, priority=True),
+        Binding("ctrl+o", "attach", show=False),
+        Binding("ctrl+r", "detach", show=False),
     ]
 
     def __init__(self, host: ViewHost, to: str = "", conversation_id: str | None = None) -> None:
@@ -186,9 +188,11 @@ class AskDialog(ModalScreen[AskOrder | None]):
         self._offer(self._to or draft.to)
 
     def _draw_hint(self) -> None:
-        manner = "in a new session" if self._policy is SessionPolicy.NEW else "in its session"
-        session = "its session" if self._policy is SessionPolicy.NEW else "new session"
-        text = f"Enter sends {manner} · Ctrl-N {session} · Ctrl-J new line · Ctrl-O attach"
+        is_new = self._policy is SessionPolicy.NEW
+        sends, other = (
+            ("Enter sends in a new session", "no") if is_new else ("Enter sends", "in a new session")
+        )
+        text = f"{sends} · Ctrl-N {other} · Ctrl-J new line · Ctrl-O attach"
         lines = [self.query_one("#body", MessageInput).attached, text]
         self.query_one(".hint", Static).update("\n".join(line for line in lines if line))
 
@@ -198,6 +202,12 @@ class AskDialog(ModalScreen[AskOrder | None]):
 
     def on_text_area_changed(self) -> None:
         self._keep()
+
+    def action_attach(self) -> None:
+        self.query_one("#body", MessageInput).action_attach()
+
+    def action_detach(self) -> None:
+        self.query_one("#body", MessageInput).action_detach()
 
     def action_new_session(self) -> None:
         self._policy = None if self._policy else SessionPolicy.NEW

@@ -15,6 +15,7 @@ from scout.tui.text import (
     format_duration,
     read_clock,
     shorten_id,
+    shorten_ids,
     show_text,
 )
 
@@ -63,12 +64,12 @@ def measure_flight(flight: FlightView) -> float:
 def describe_live_line(flight: FlightView, names: NameBook) -> str:
     """Return what a flight does now: the latest activity, and how long it has been silent."""
     if flight.state is FlightState.FAILED and flight.error is not None:
-        return show_text(flight.error.message)
+        return shorten_ids(show_text(flight.error.message))
     if flight.state in FLIGHT.terminal:
         return show_text(flight.output if flight.output is not None else names.say_you(flight.reason))
     silent = read_clock() - flight.updated_at / 1_000_000
     quiet = f" · silent for {format_duration(silent)}" if silent >= _QUIET else ""
-    return f"{show_text(names.say_you(flight.reason) or flight.phase)}{quiet}"
+    return f"{shorten_ids(show_text(names.say_you(flight.reason) or flight.phase))}{quiet}"
 
 
 def describe_state(flight: FlightView) -> Span:

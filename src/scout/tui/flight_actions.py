@@ -6,6 +6,8 @@ from scout.tui.dialogs import Chooser, KeyChoice
 from scout.tui.text import Paragraph, show_text
 from scout.tui.view import ViewHost
 
+_RETRIED = (FlightState.FAILED, FlightState.CANCELLED)
+
 
 class FlightActions:
     """Cancel, retry, ask back, open, diff and explain."""
@@ -16,6 +18,13 @@ class FlightActions:
     def flight(self) -> FlightView | None:
         """The flight that is meant."""
         raise NotImplementedError
+
+    def offers(self, action: str) -> bool:
+        """Whether the state of the flight allows what a key does."""
+        flight = self.flight
+        if action == "cancel":
+            return flight is not None and flight.state not in FLIGHT.terminal
+        return action != "retry" or (flight is not None and flight.state in _RETRIED)
 
     def do_cancel(self) -> None:
         flight = self.flight
@@ -37,7 +46,7 @@ class FlightActions:
         flight = self.flight
         if flight is None:
             return
-        if flight.state not in (FlightState.FAILED, FlightState.CANCELLED):
+        if flight.state not in _RETRIED:
             self.host.say(
                 f"Only a failed or cancelled flight can be retried; it is {flight.state}.", "yellow"
             )

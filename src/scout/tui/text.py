@@ -37,6 +37,7 @@ STYLES = {
 }
 _CHOSEN = Style(bold=True, dim=False)
 _WORDS = re.compile(r"\s*\S+|\s+$")
+_IDS = re.compile(r"\b[a-z]{3}_[0-9a-z]{26}\b")
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -158,6 +159,11 @@ def format_clock(moment: Time) -> str:
     then, today = time.localtime(moment / 1_000_000), time.localtime(read_clock())
     form = "%H:%M:%S" if then[:3] == today[:3] else "%b %d %H:%M"
     return time.strftime(form, then)
+
+
+def shorten_ids(text: str) -> str:
+    """Return a sentence of Scout with short ids, so that more of it fits on a line."""
+    return _IDS.sub(lambda found: shorten_id(found[0]), text)
 
 
 def shorten_id(ident: str) -> str:

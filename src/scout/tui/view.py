@@ -107,6 +107,10 @@ class ScreenView(Vertical):
         """The keys that work while the person types, for the last line; empty if nobody types here."""
         return []
 
+    def offers(self, action: str) -> bool:
+        """Whether an action of the view is possible now; only such ones are named in the last line."""
+        return True
+
     def can(self, action: str) -> bool:
         """Whether a key of the view means something here."""
         return hasattr(self, f"do_{action.replace('.', '_')}")

@@ -75,6 +75,11 @@ class WorkActions:
         """The work item that is meant."""
         raise NotImplementedError
 
+    def offers(self, action: str) -> bool:
+        """Whether the state of the item allows what a key does."""
+        moves = [move for move in WorkMove if _ACTIONS.get(move, move.value) == action]
+        return not moves or any(map(self._allows, moves))
+
     def do_start(self) -> None:
         self._begin(WorkMove.RESUME if self._allows(WorkMove.RESUME) else WorkMove.START)
 

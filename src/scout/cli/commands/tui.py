@@ -19,16 +19,17 @@ _EXTRA = 'extra == "tui"'
 
 @click.command("tui", epilog=build_epilog("tui"))
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, to select text.")
 @click.option("--json", "as_json", is_flag=True, help="A refusal as one JSON object.")
-def command(act_as: str | None, as_json: bool) -> None:
+def command(act_as: str | None, no_mouse: bool, as_json: bool) -> None:
     """Open the terminal application: what needs you, who works, and what happened, live.
 
     Press ? in it for the keys. Quitting it stops nothing.
     """
-    run_guarded(lambda: _run(Options(act_as=act_as, as_json=as_json)), as_json)
+    run_guarded(lambda: _run(Options(act_as=act_as, as_json=as_json), mouse=not no_mouse), as_json)
 
 
-def _run(manner: Options) -> int:
+def _run(manner: Options, *, mouse: bool) -> int:
     if importlib.util.find_spec("textual") is None:
         raise _report_missing()
     if not is_interactive():
@@ -37,7 +38,7 @@ def _run(manner: Options) -> int:
     manner.line().call("GET /v1/status", {})  # starts the daemon, or refuses before the screen is taken
     from scout.tui.app import run
 
-    return run(manner.act_as)
+    return run(manner.act_as, mouse=mouse)
 
 
 def _report_missing() -> RefusalError:

@@ -7,11 +7,13 @@ from textual.app import ComposeResult
 from scout.protocol.agents import AgentDetail, ShowAgent
 from scout.protocol.asks import FlightView, ListFlights
 from scout.protocol.overview import ReadLog
+from scout.protocol.work import ListWork, WorkView
 from scout.tui.describe import AGENT_MARKS, FLIGHT_MARKS, describe_live_line, describe_state
 from scout.tui.rows import Row, RowColumn, RowList, build_note, build_title
 from scout.tui.sentences import build_event_row
 from scout.tui.text import format_age, show_text
 from scout.tui.view import ScreenView, ViewHost
+from scout.tui.views.work import WORK_STYLES
 
 _FEW = 20
 
@@ -20,13 +22,16 @@ class AgentDetailView(ScreenView):
     """The agent. Enter goes to a flight."""
 
     key: ClassVar[str] = "agent"
-    nouns: ClassVar[frozenset[str]] = frozenset({"agent", "endpoint", "session", "flight", "message"})
+    nouns: ClassVar[frozenset[str]] = frozenset(
+        {"agent", "endpoint", "session", "flight", "message", "work_item"}
+    )
 
     def __init__(self, host: ViewHost, address: str) -> None:
         super().__init__(host)
         self._address = address
         self._agent: AgentDetail | None = None
         self._flights: tuple[FlightView, ...] = ()
+        self._work: tuple[WorkView, ...] = ()
         self._feed: list[Row] = []
 
     @property
@@ -40,6 +45,7 @@ class AgentDetailView(ScreenView):
         self._agent = await self.host.call(ShowAgent(address=self._address))
         page = await self.host.call(ListFlights(agent=self._agent.id, limit=_FEW))
         self._flights = page.items
+        self._work = (await self.host.call(ListWork(owner_id=self._agent.id, limit=_FEW))).items
         log = await self.host.call(ReadLog(agent=self._agent.id, newest=True, limit=_FEW))
         self._feed = [build_event_row(event, self.host.names) for event in reversed(log.items)]
         self.draw()
@@ -90,10 +96,27 @@ class AgentDetailView(ScreenView):
             build_note(""),
             build_title("Flights"),
             *(flights or none),
+            *self._list_work(),
             build_note(""),
             build_title("Feed", "newest first"),
             *(Row("", row.cells, free=True) for row in self._feed),
         ]
+
+    def _list_work(self) -> list[Row]:
+        """Return the open work that the agent owns, below a heading; nothing if there is none."""
+        rows = [
+            Row(
+                item.id,
+                (
+                    ("●", WORK_STYLES[item.state]),
+                    (item.state, ""),
+                    (show_text(item.title), ""),
+                    (format_age(item.updated_at), "dim"),
+                ),
+            )
+            for item in self._work
+        ]
+        return [build_note(""), build_title("Work"), *rows] if rows else []
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         self.host.show_record(event.key)

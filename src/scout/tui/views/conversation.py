@@ -22,13 +22,14 @@ from scout.tui.view import ScreenView, ViewHost
 _PAGE = 100
 _RECEIPTS = 20  # newest messages whose deliveries are shown
 _MOVING = (DeliveryState.PENDING, DeliveryState.LEASED)
-_DELIVERED: dict[str, tuple[str, str]] = {
-    DeliveryState.PENDING: ("○", "dim"),
-    DeliveryState.LEASED: ("◌", "cyan"),
-    DeliveryState.ACKED: ("✓", "green"),
-    DeliveryState.DEAD_LETTERED: ("✗", "red"),
-    DeliveryState.CANCELLED: ("–", "dim"),
+_DELIVERED: dict[str, tuple[str, str, str]] = {
+    DeliveryState.PENDING: ("○", "pending", "dim"),
+    DeliveryState.LEASED: ("◌", "on its way", "cyan"),
+    DeliveryState.ACKED: ("✓", "acknowledged", "green"),
+    DeliveryState.DEAD_LETTERED: ("✗", "returned", "red"),
+    DeliveryState.CANCELLED: ("–", "cancelled", "dim"),
 }
+_UNTOLD = ("", "accepted")  # reasons that say nothing more than the state
 
 
 class ConversationDetail(ScreenView):
@@ -95,9 +96,9 @@ class ConversationDetail(ScreenView):
     def _show_receipts(self, message: MessageLine) -> list[Paragraph]:
         blocks: list[Paragraph] = []
         for one in self._receipts.get(message.id, ()):
-            mark, style = _DELIVERED.get(one.state, ("·", "dim"))
-            why = f": {show_text(self.host.names.say_you(one.reason))}" if one.reason else ""
-            state = one.state.replace("_", " ")
+            mark, state, style = _DELIVERED.get(one.state, ("·", one.state, "dim"))
+            reason = show_text(self.host.names.say_you(one.reason))
+            why = f": {reason}" if reason not in _UNTOLD else ""
             who = show_text(self.host.names.name(one.address))
             blocks.append(Paragraph(f"{mark} {who} {state}{why}", style, cut=True))
         return blocks

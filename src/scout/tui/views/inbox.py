@@ -32,7 +32,7 @@ from scout.tui.describe import (
 from scout.tui.dialogs import Chooser, KeyChoice, TextDialog
 from scout.tui.pane import TextPane
 from scout.tui.rows import Row, RowColumn, RowList, build_note, build_title
-from scout.tui.text import Paragraph, format_age, show_text
+from scout.tui.text import Paragraph, format_age, shorten_ids, show_text
 from scout.tui.view import ScreenView, ViewHost
 
 _URGENCY = {Risk.HIGH: 0, Risk.MEDIUM: 1, Risk.LOW: 2}
@@ -125,7 +125,9 @@ class InboxView(ScreenView):
         mark = ("✓", "green") if item.id in self._chosen else ("", "")
         end = outcome or f"{item.kind} {format_age(item.created_at)}"
         cells = (mark, ("", "") if outcome else RISK_MARKS[item.risk])
-        return Row(item.id, (*cells, (show_text(item.title), "dim" if outcome else ""), (end, "dim")))
+        return Row(
+            item.id, (*cells, (shorten_ids(show_text(item.title)), "dim" if outcome else ""), (end, "dim"))
+        )
 
     def on_row_list_highlighted(self) -> None:
         self._show_item()

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from scout.protocol.overview import MarkLooked, Now, ShowNow, ShowStatus, Status
 from scout.tui.describe import FLIGHT_MARKS, RISK_MARKS, describe_live_line, describe_state
 from scout.tui.rows import Row, RowColumn, RowList, build_note, build_title
-from scout.tui.text import format_age, show_text
+from scout.tui.text import format_age, shorten_ids, show_text
 from scout.tui.view import ScreenView
 
 _FEW = 8
@@ -69,7 +69,7 @@ class NowView(ScreenView):
                 (
                     RISK_MARKS[item.risk],
                     (show_text(item.agent_address) or "scout", ""),
-                    (show_text(item.title), "bold"),
+                    (shorten_ids(show_text(item.title)), "bold"),
                     (f"{item.kind} {format_age(item.created_at)}", "dim"),
                 ),
             )
