@@ -45,9 +45,9 @@ class Pane:
             raise AssertionError(f"no {text!r} on this screen:\n{self.screen}") from None
 
     @contextmanager
-    def open(self, folder: Path, line: str) -> Generator["Pane"]:
+    def open(self, folder: Path, line: str, rows: int = 50) -> Generator["Pane"]:
         """Run a line in it, in 80 columns; at the end it is closed."""
-        size = ["-x", "80", "-y", "50", "-c", str(folder)]
+        size = ["-x", "80", "-y", str(rows), "-c", str(folder)]
         subprocess.run([*self._tmux, "new-session", "-d", "-s", "it", *size, line], check=True)
         try:
             yield self

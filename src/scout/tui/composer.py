@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from textual import events, work
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -75,9 +76,9 @@ class MessageInput(TextArea):
     class Switched(Message):
         """Ctrl-T was pressed."""
 
-    def __init__(self, host: ViewHost, *, id: str | None = None) -> None:  # noqa: A002 (a widget's id)
+    def __init__(self, host: ViewHost, *, id: str | None = None, clears: bool = False) -> None:  # noqa: A002 (a widget's id)
         super().__init__(id=id, compact=True, show_line_numbers=False, highlight_cursor_line=False)
-        self._host = host
+        self._host, self._clears = host, clears
         self.files: tuple[str, ...] = ()
 
     def action_new_line(self) -> None:
@@ -119,6 +120,8 @@ class MessageInput(TextArea):
             event.prevent_default()
             if self.text.strip():
                 self.post_message(self.Sent(self.text.strip(), self.files))
+                if self._clears:  # at once: what is typed next is the next text
+                    self.show_draft(Draft())
             return
         if event.key == "tab" and self._get_begun().startswith("@"):
             event.stop()
@@ -158,6 +161,7 @@ class AskDialog(ModalScreen[AskOrder | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
+        Binding("enter", "leave_address", show=False, priority=True),
         Binding("ctrl+n", "new_session", show=False, priority=True),
         Binding("ctrl+o", "attach", show=False),
         Binding("ctrl+r", "detach", show=False),
@@ -235,12 +239,19 @@ class AskDialog(ModalScreen[AskOrder | None]):
             event.prevent_default()
             self._take(offers.key)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        offers = self.query_one("#offers", RowList)
-        known = [row.key for row in offers.rows]
-        if offers.key and event.value not in known and not _is_folder(event.value):
+    def action_leave_address(self) -> None:
+        """Go on to the text at once, so that what is typed next is not added to the address."""
+        to = self.query_one("#to", Input)
+        if self.focused is not to:
+            raise SkipAction
+        self.set_focus(self.query_one("#body"))
+        to.call_later(self._complete_address)  # after the keys that were typed into it
+
+    def _complete_address(self) -> None:
+        """Take the address under the cursor, if it begins with what was typed."""
+        typed, offers = self.query_one("#to", Input).value, self.query_one("#offers", RowList)
+        if typed not in [row.key for row in offers.rows] and offers.key.startswith(typed):
             self._take(offers.key)
-        self.query_one("#body").focus()
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         self._take(event.key)

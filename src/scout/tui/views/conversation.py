@@ -62,7 +62,7 @@ class ConversationDetail(ScreenView):
     def compose(self) -> ComposeResult:
         yield TextPane(id="messages", follow=True)
         yield Static("", id="manner", markup=False)
-        yield MessageInput(self.host, id="composer")
+        yield MessageInput(self.host, id="composer", clears=True)
 
     def on_mount(self) -> None:
         self.query_one(MessageInput).show_draft(self.host.drafts.get(self._ident))
@@ -162,8 +162,17 @@ class ConversationDetail(ScreenView):
         self.host.start(self._send(event.text, event.files))
 
     async def _send(self, text: str, files: tuple[str, ...]) -> None:
+        try:
+            await self._post(text, await store_files(self.host, files))
+        except Refused:
+            composer = self.query_one(MessageInput)
+            later = f"\n{composer.text}" if composer.text else ""
+            composer.show_draft(Draft(body=f"{text}{later}", files=files + composer.files))
+            raise
+        await self.load()
+
+    async def _post(self, text: str, stored: tuple[str, ...]) -> None:
         others = self._list_others()
-        stored = await store_files(self.host, files)
         if self._is_ask and len(others) == 1:
             ask = MakeAsk(to=others[0], body=text, conversation_id=self._ident, attachments=stored)
             receipt = await self.host.call(ask)
@@ -172,6 +181,3 @@ class ConversationDetail(ScreenView):
             sent = await self.host.call(Send(body=text, conversation_id=self._ident, attachments=stored))
             states = ", ".join(f"{show_text(one.address)} {one.state}" for one in sent.deliveries[:4])
             self.host.say(f"Sent. {states}".strip(), "green")
-        self.host.drafts.forget(self._ident)
-        self.query_one(MessageInput).show_draft(Draft())
-        await self.load()
