@@ -5,12 +5,14 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
 
 from scout.client.client import Scout
 from scout.tui.app import ScoutApp
+from scout.tui.drafts import DraftBook
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon
 
@@ -104,9 +106,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def _open(shell: Shell, size: tuple[int, int]) -> AsyncGenerator[Stage]:
+async def _open(shell: Shell, size: tuple[int, int], drafts: Path | None) -> AsyncGenerator[Stage]:
     async with Scout(home=shell.home, directory=shell.folder) as scout:
-        app = ScoutApp(scout)
+        app = ScoutApp(scout, drafts=DraftBook(drafts))
         async with app.run_test(size=size) as pilot:
             stage = Stage(app, pilot)
             await stage.shows("● live")
@@ -114,12 +116,15 @@ async def _open(shell: Shell, size: tuple[int, int]) -> AsyncGenerator[Stage]:
 
 
 def play(
-    shell: Shell, scene: Callable[[Stage], Coroutine[Any, Any, None]], size: tuple[int, int] = (80, 24)
+    shell: Shell,
+    scene: Callable[[Stage], Coroutine[Any, Any, None]],
+    size: tuple[int, int] = (80, 24),
+    drafts: Path | None = None,
 ) -> None:
     """Play a scene in front of a new application."""
 
     async def whole() -> None:
-        async with _open(shell, size) as stage:
+        async with _open(shell, size, drafts) as stage:
             await scene(stage)
 
     asyncio.run(whole())

@@ -5,16 +5,21 @@ import pytest
 from tests.tui.stage import Fleet, Stage, play
 
 MARKUP = "[bold red]not bold[/] [@click=app.quit]click[/] [link=x]"
+BIDI = "admin\u202e\u2066 // if safe\u2069 \u2067txt.exe\u200f\u061c"
 ESCAPES = "\x1b[2J\x1b[31mred\x07\r\x9b5mover \u202egnp.exe\u200b\ttab"
 CORPUS = {
     "markup": MARKUP,
     "escapes": ESCAPES,
+    "bidi": BIDI,
     "wide": "漢字" * 60 + " 👩‍👩‍👧‍👦 e\u0301 \U0001f1e9\U0001f1ea",
     "long": "x" * 100_000,
     "lines": "\n".join(f"line {number}" for number in range(3000)),
     "broken": "[/] [[ ]] [not closed [red",
 }
-_CONTROL = {*map(chr, range(32)), *map(chr, range(127, 160)), "\u202e", "\u200b"} - {"\n"}
+_CONTROL = {*map(chr, range(32)), *map(chr, range(127, 160)), *BIDI, "\u200b"} - {
+    "\n",
+    *map(chr, range(32, 127)),
+}
 
 
 def _check(screen: str) -> None:
@@ -30,7 +35,8 @@ def test_hostile_text_is_shown_as_text_in_every_view(fleet: Fleet, kind: str) ->
     token = fleet.register(f"{name}-self")
     item = fleet.raise_item(token, f"title {text[:200]}", body=text, kind="approval", risk="high")
     wanted = fleet.want(f"hostile-{kind}-want", f"run {text}")
-    fleet.call("POST", "/v1/work", {"title": f"work {text[:200]}", "ownerId": f"@{name}"})
+    work = {"title": f"work {text[:200]}", "description": text, "ownerId": f"@{name}", "labels": [text[:20]]}
+    made = fleet.call("POST", "/v1/work", work)["id"]
 
     async def scene(stage: Stage) -> None:
         for key in "1234567":
@@ -43,6 +49,15 @@ def test_hostile_text_is_shown_as_text_in_every_view(fleet: Fleet, kind: str) ->
             await stage.settle()
         stage.app.show_record(asked["conversationId"])
         await stage.shows("Enter sends an ask")
+        _check(stage.screen)
+        await stage.press("tab", "w")
+        _check(await stage.shows("Why"))
+        await stage.press("escape")
+        stage.app.show_record(made)
+        _check(await stage.shows("Work · wrk_", "│ work "))
+        stage.app.show_diff(asked["flightId"])
+        await stage.shows("Diff · flt_")
+        await stage.settle()
         _check(stage.screen)
         stage.app.show_record(f"@{name}")
         _check(await stage.shows("Feed"))

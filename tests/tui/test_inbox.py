@@ -1,5 +1,7 @@
 """The inbox: the exact request whole, decided by one key, and never the wrong item."""
 
+import asyncio
+
 import pytest
 
 from tests.cli.running import Shell
@@ -100,6 +102,23 @@ def test_two_surfaces_decide_and_the_second_shows_who_was_first(fleet: Fleet, sh
 
     play(shell, scene)
     assert fleet.item(ident)["state"] == "denied"
+
+
+@pytest.mark.rows("R4.4t-4")
+def test_two_surfaces_decide_at_once_and_one_wins(fleet: Fleet, shell: Shell) -> None:
+    ident = fleet.raise_item(fleet.register("race"), "Race it now?", kind="approval", risk="high")
+
+    async def scene(stage: Stage) -> None:
+        stage.app.show_record(ident)
+        await stage.shows("│ Race it now?")
+        other = asyncio.create_task(asyncio.to_thread(shell.type, "deny", ident))
+        await stage.press("y")
+        await other
+        outcome = {"resolved": "approved by you", "denied": "denied by you"}[fleet.item(ident)["state"]]
+        await stage.shows(outcome)
+        assert (other.result().returncode == 0) is (outcome == "denied by you")
+
+    play(shell, scene)
 
 
 def test_several_items_are_shown_whole_before_they_are_decided(fleet: Fleet, shell: Shell) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scout.cli.commands.tui import build_install_command
+from tests.cli.running import a_shell, type_in_terminal
 from tests.tui.stage import Fleet
 
 _PACKAGES = re.compile(r"(pipx inject|pip install) .*'textual[^']*>=8\.2[^']*'")
@@ -55,9 +56,25 @@ def test_it_needs_a_terminal(fleet: Fleet) -> None:
     assert "try: scout now" in done.stderr
 
 
+def test_without_a_daemon_it_refuses_before_it_takes_the_screen() -> None:
+    with a_shell() as shell:
+        code, shown = type_in_terminal(shell, "tui", SCOUT_AUTOSTART="0")
+        assert code != 0
+        assert "scout up" in shown
+        assert "\x1b[?1049h" not in shown  # the screen of an application
+
+
+@pytest.mark.parametrize("words", [(), ("--no-mouse",)])
+def test_the_mouse_is_left_to_the_terminal_on_request(fleet: Fleet, words: tuple[str, ...]) -> None:
+    code, shown = type_in_terminal(fleet.shell, "tui", *words, until="live")
+    assert code == 0
+    assert ("\x1b[?1000h" in shown) is (not words)
+    assert "\x1b[?1049l" in shown  # it leaves the terminal as it was
+
+
 def test_no_other_command_loads_its_library(fleet: Fleet) -> None:
     code = "import sys; from scout.__main__ import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
-    for words in (["--help"], ["who"], ["runtimes", "--help"], ["tui", "--help"]):
+    for words in (["--help"], ["who"], ["log"], ["attention"], ["runtimes", "--help"], ["tui", "--help"]):
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
             env=fleet.shell.environ,

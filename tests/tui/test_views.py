@@ -72,6 +72,41 @@ def test_a_list_stays_put_while_rows_come_and_change(fleet: Fleet) -> None:
     play(fleet.shell, scene)
 
 
+def test_a_resize_keeps_the_row_and_the_screen_whole(fleet: Fleet) -> None:
+    fleet.register("resized", harness="echo")
+    for number in range(15):
+        fleet.ask("@resized", f"resize {number}")
+
+    async def scene(stage: Stage) -> None:
+        await stage.press("4", "slash")
+        await stage.type("resize")
+        await stage.press("enter")
+        await stage.shows("resize 14", "resize 0 ")
+        await stage.press("end")
+        await stage.shows("▌✓ @resized             resize 0 ")
+        for width, height in ((40, 10), (200, 60), (20, 5), (80, 24)):
+            await stage.pilot.resize_terminal(width, height)
+            await stage.shows("▌✓ @resized")
+            lines = stage.screen.splitlines()
+            assert len(lines) <= height
+            assert max(map(len, lines)) <= width
+        await stage.shows("▌✓ @resized             resize 0 ")
+
+    play(fleet.shell, scene)
+
+
+def test_a_key_without_a_meaning_is_answered(fleet: Fleet) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.press("x")
+        await stage.shows("x does nothing here. ? lists the keys.")
+        await stage.press("8")
+        await stage.shows("on the page: scout web")
+        await stage.press("w")
+        await stage.until(lambda: "does nothing" not in stage.screen)
+
+    play(fleet.shell, scene)
+
+
 @pytest.mark.rows("R4.4t-6")
 def test_the_log_is_filtered_and_explained(fleet: Fleet) -> None:
     fleet.register("noted", harness="echo")

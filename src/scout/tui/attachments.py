@@ -26,12 +26,12 @@ _HINT = "Tab completes · Enter attaches · Esc goes back"
 def list_paths(begun: str) -> list[str]:
     """Return the files and folders whose path begins so, as it was typed; a folder ends with a slash."""
     head, slash, name = begun.rpartition("/")
-    folder = Path(f"{head}{slash}" or ".").expanduser()
     try:
+        folder = Path(f"{head}{slash}" or ".").expanduser()
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
         fitting = [one for one in entries if one.name.startswith(name) and (name or one.name[0] != ".")]
         return [f"{head}{slash}{one.name}{'/' if one.is_dir() else ''}" for one in fitting]
-    except (OSError, RuntimeError):  # a folder that cannot be read, or a home that nobody has
+    except (OSError, RuntimeError, ValueError):  # no such folder, no such home, no path at all
         return []
 
 

@@ -43,7 +43,7 @@ class WorkItemDetail(WorkActions, ScreenView):
             self.query_one(TextPane).set_blocks(self._build_blocks(self._item))
 
     def _build_blocks(self, item: WorkView) -> list[Paragraph]:
-        blocks = [Paragraph(item.title, "bold", foreign=True), Paragraph("")]
+        blocks = [Paragraph(show_text(item.title), "bold", foreign=True), Paragraph("")]
         blocks += [
             Paragraph(f"{fit(name, 11)} {text}", style) for name, text, style in self._list_facts(item)
         ]
