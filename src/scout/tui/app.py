@@ -26,7 +26,7 @@ from scout.protocol.agents import Identity, WhoAmI
 from scout.protocol.insight import Why
 from scout.protocol.keys import PAGE_VIEWS, Key, list_keys
 from scout.protocol.operations import OPERATIONS, build_command_line
-from scout.protocol.overview import ShowNow
+from scout.protocol.overview import Now, ShowNow
 from scout.protocol.request import Request
 from scout.tui.attachments import store_files
 from scout.tui.bars import TABS, BottomBar, TopBar
@@ -157,12 +157,14 @@ class ScoutApp(App[None]):
             await self._needs_stale.wait()
             self._needs_stale.clear()
             with contextlib.suppress(Refused):
-                now = await self._scout.call(ShowNow())
-                for bar in self._home.query(TopBar):
-                    bar.needs = sum(one.open for one in now.needs_by_agent)
-                    bar.is_paused = now.paused is not None
-                    bar.refresh()
+                self.show_needs(await self._scout.call(ShowNow()))
             await asyncio.sleep(1)
+
+    def show_needs(self, now: Now) -> None:
+        for bar in self._home.query(TopBar):
+            bar.needs = sum(one.open for one in now.needs_by_agent)
+            bar.is_paused = now.paused is not None
+            bar.refresh()
 
     def _take_events(self, events: list[dict[str, Any]]) -> None:
         for event in events:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from textual.containers import Vertical
 from textual.screen import Screen
 
+from scout.protocol.overview import Now
 from scout.protocol.request import Request
 from scout.tui.drafts import DraftBook
 from scout.tui.names import NameBook
@@ -41,6 +42,10 @@ class ViewHost(Protocol):
 
     def say(self, text: str, style: str = "") -> None:
         """Show a sentence in the last line."""
+        ...
+
+    def show_needs(self, now: Now) -> None:
+        """Show in the first line how many items need the person, and whether the machine is paused."""
         ...
 
     def show_record(self, ident: str) -> None:

@@ -30,6 +30,7 @@ class NowView(ScreenView):
     async def load(self) -> None:
         self._now = await self.host.call(ShowNow())
         self._status = await self.host.call(ShowStatus())
+        self.host.show_needs(self._now)
         self.draw()
 
     def tick(self) -> None:
