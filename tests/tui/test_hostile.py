@@ -54,7 +54,7 @@ def test_hostile_text_is_shown_as_text_in_every_view(fleet: Fleet, kind: str) ->
         _check(await stage.shows("Why"))
         await stage.press("escape")
         stage.app.show_record(made)
-        _check(await stage.shows("Work · wrk_", "│ work "))
+        _check(await stage.shows("Work · wrk_", "│ work"))
         stage.app.show_diff(asked["flightId"])
         await stage.shows("Diff · flt_")
         await stage.settle()
