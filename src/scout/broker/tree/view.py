@@ -87,8 +87,8 @@ def _read_state(state: TreeState) -> TreeFacts:
 
 
 def _draft(tx: Transaction, request: ShowTree) -> _Draft:
-    found = [one for one in _find_agents(tx, request) if _is_shown(tx, one, retired=request.retired)]
-    ordered = list(_order(found))
+    found = [one for one in find_agents(tx, request) if is_shown(tx, one, retired=request.retired)]
+    ordered = list(order_agents(found))
     shown = ordered[:_MOST]
     here = _find_here(tx)
     rows = tuple(_show_agent(tx, agent, depth, here) for agent, depth in shown)
@@ -105,7 +105,7 @@ _FIRST_STEPS = (
 )
 
 
-def _find_agents(tx: Transaction, request: ShowTree) -> Iterable[Agent]:
+def find_agents(tx: Transaction, request: ShowTree) -> Iterable[Agent]:
     """Return the agents below an address, of a project, or all; by default, those of the caller's project."""
     if request.address is not None:
         top = tx.resolve(request.address).agent
@@ -156,12 +156,13 @@ def _page_all(tx: Transaction, query: str, **values: Any) -> Iterator[Agent]:
         before, count = page[-1].id, count + len(page)
 
 
-def _is_shown(tx: Transaction, agent: Agent, *, retired: bool) -> bool:
+def is_shown(tx: Transaction, agent: Agent, *, retired: bool) -> bool:
+    """Whether the caller sees an agent in a tree."""
     gone = agent.lifecycle is Lifecycle.RETIRED and not retired
     return not gone and is_agent(agent) and tx.view.shows(agent)
 
 
-def _order(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:
+def order_agents(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:
     """Yield each agent after its parent, with its depth. An agent whose parent is not shown is at the top."""
     known = {one.id for one in agents}
     children: dict[str | None, list[Agent]] = {}
@@ -229,18 +230,20 @@ def _find_work(tx: Transaction, agent: Agent, flights: Sequence[Flight]) -> list
     """Return the open flights of an agent, running ones first, and its work items that no flight covers."""
     if not tx.allows(Deed.READ, build_subject(agent)):
         flights = [one for one in flights if one.requester_id == tx.actor.agent_id]
-        return [_show_flight(tx, one) for one in _rank_flights(flights)]
+        return show_flights(tx, flights)
     covered = {one.work_item_id for one in flights}
     items = tx.ledger.many(WorkItem, "work_owned_open", agent=agent.id, before=LAST, limit=_FEW)
     begun = [one for one in items if one.state is not WorkState.OPEN and one.id not in covered]
     return [
-        *(_show_flight(tx, one) for one in _rank_flights(flights)),
+        *show_flights(tx, flights),
         *(CurrentWork(id=one.id, title=get_record_title(tx, one), state=one.state) for one in begun),
     ]
 
 
-def _rank_flights(flights: Iterable[Flight]) -> list[Flight]:
-    return sorted(flights, key=lambda one: (one.state is not FlightState.RUNNING, one.id))
+def show_flights(tx: Transaction, flights: Iterable[Flight]) -> list[CurrentWork]:
+    """Return flights as the work of an agent, running ones first."""
+    ranked = sorted(flights, key=lambda one: (one.state is not FlightState.RUNNING, one.id))
+    return [_show_flight(tx, one) for one in ranked]
 
 
 def _show_flight(tx: Transaction, flight: Flight) -> CurrentWork:
