@@ -102,7 +102,7 @@ def _show_group(name: str, agents: list[AgentView]) -> Html:
     rows = [(one.id, f"/agents/{one.id}", _list_cells(one)) for one in agents]
     body = build_list("agents", f"Agents of {name}" if name else "Agents", _COLUMNS, rows)
     title = tag("h2", name, cls="group-title") if name else None
-    return tag("section", title, body, cls="card group", data_key=f"group {name}")
+    return tag("section", title, body, cls="sheet group", data_key=f"group {name}")
 
 
 def _list_cells(one: AgentView) -> tuple[Html, Html, Html, str, Html]:
@@ -118,10 +118,12 @@ def _list_cells(one: AgentView) -> tuple[Html, Html, Html, str, Html]:
 async def show_agent(request: PageRequest) -> PageBody:
     """Return one agent: what it does, what it owes, its settings and its history."""
     scout = request.scout
-    agent = await scout.call(ShowAgent(address=request.segments[0]))
-    flights = await scout.call(ListFlights(agent=agent.id, limit=15))
-    work = await scout.call(ListWork(owner_id=agent.id, limit=20))
-    events = await scout.call(ReadLog(agent=agent.id, newest=True, limit=25))
+    agent = await scout.call(ShowAgent(address=request.segments[0], at=request.at))
+    moment = agent.moment or None
+    flights = await scout.call(ListFlights(agent=agent.id, limit=15, at=request.at))
+    work = await scout.call(ListWork(owner_id=agent.id, limit=20, at=request.at))
+    until = moment.seq + 1 if moment is not None else None
+    events = await scout.call(ReadLog(agent=agent.id, newest=until is None, before=until, limit=25))
     names = await find_names(scout, events.items)
     empty = show_empty("No flights yet.", "Ask it something above.")
     main = join(
@@ -143,9 +145,9 @@ async def show_agent(request: PageRequest) -> PageBody:
         ),
     )
     body = tag("div", main, cls="columns", data_ask_to=agent.address)
-    return PageBody(
-        agent.address, body, ("collab",), tag("span", agent.address, cls="mono"), _list_actions(agent)
-    )
+    actions = None if moment else _list_actions(agent)
+    heading = tag("span", agent.address, cls="mono")
+    return PageBody(agent.address, body, ("collab",), heading, actions, moment=moment)
 
 
 def _list_actions(agent: AgentDetail) -> Child:

@@ -44,7 +44,7 @@ async def show_conversations(request: PageRequest) -> PageBody:
         for one in found.items
     ]
     empty = show_empty("No conversations yet.", "Send a message:", "scout send @NAME 'The build is green.'")
-    body = tag("div", build_list("conversations", "Conversations", _COLUMNS, rows, empty=empty), cls="card")
+    body = tag("div", build_list("conversations", "Conversations", _COLUMNS, rows, empty=empty), cls="sheet")
     main = join(body, build_pager("/conversations", {}, found.next))
     return PageBody("Conversations", main, ("collab.message", "collab.conversation"))
 

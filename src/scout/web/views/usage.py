@@ -1,7 +1,7 @@
 """Usage: the two ledgers of tokens by day, harness and agent, drawn and as tables, with the daily caps."""
 
 from collections.abc import Sequence
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from scout.policy.usage import Account
 from scout.protocol.insight import GroupBy, ShowUsage, Spent, UsageReport
@@ -32,22 +32,22 @@ async def show_usage(request: PageRequest) -> PageBody:
     asked = request.query.get("days", "")
     days = int(asked) if asked.isascii() and asked.isdecimal() and int(asked) in _PERIODS else 14
     agent = request.query.get("agent") or None
-    daily = await request.scout.call(ShowUsage(days=days, agent=agent))
+    daily = await request.scout.call(ShowUsage(days=days, agent=agent, at=request.at))
     if not any(_count(one.protocol_overhead) or _count(one.harness_execution) for one in daily.trend):
         body = _show_nothing(days)
     else:
         panels = [build_panel("By day", _show_days(daily), _show_table("Day", daily.trend), cls="wide")]
         for by, word in _GROUPS:
-            found = await request.scout.call(ShowUsage(days=days, agent=agent, by=by))
+            found = await request.scout.call(ShowUsage(days=days, agent=agent, by=by, at=request.at))
             panels.append(
                 build_panel(
                     f"By {word.lower()}", _show_group(word, found), _show_table(word, found.trend), cls="wide"
                 )
             )
         body = join(*panels)
-    main = join(_build_period(days, agent), tag("div", _show_totals(daily), body, cls="columns"))
+    main = join(_build_period(request, days, agent), tag("div", _show_totals(daily), body, cls="columns"))
     heading = join("Usage of ", show_address(daily.agent)) if daily.agent else None
-    return PageBody("Usage", main, _FAMILIES, heading)
+    return PageBody("Usage", main, _FAMILIES, heading, moment=daily.moment or None)
 
 
 def _show_nothing(days: int) -> Html:
@@ -59,13 +59,19 @@ def _show_nothing(days: int) -> Html:
     return build_panel("By day", empty, cls="wide")
 
 
-def _build_period(days: int, agent: str | None) -> Html:
-    more = f"&agent={quote(agent)}" if agent else ""
+def _build_period(request: PageRequest, days: int, agent: str | None) -> Html:
+    past = {"at": request.at} if request.at else {}
+    kept = {"agent": agent, **past} if agent else past
     links = [
-        tag("a", f"{one} days", href=f"/usage?days={one}{more}", aria_current="true" if one == days else None)
+        tag(
+            "a",
+            f"{one} days",
+            href=f"/usage?{urlencode({'days': one, **kept})}",
+            aria_current="true" if one == days else None,
+        )
         for one in _PERIODS
     ]
-    clear = tag("a", "All agents", href=f"/usage?days={days}") if agent else None
+    clear = tag("a", "All agents", href=f"/usage?{urlencode({'days': days, **past})}") if agent else None
     return tag("nav", links, clear, cls="tabs", aria_label="Period")
 
 
