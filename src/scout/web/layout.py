@@ -156,6 +156,7 @@ def _list_head(title: str) -> tuple[Html, ...]:
         tag("title", title),
         tag("link", rel="icon", type="image/svg+xml", href="/assets/favicon.svg"),
         tag("link", rel="stylesheet", href="/assets/page.css"),
+        tag("link", rel="stylesheet", href="/assets/views.css"),
     )
 
 

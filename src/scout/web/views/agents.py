@@ -1,7 +1,7 @@
 """Agents: the list, by path, branch or project; and one agent."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 from scout.model.agent import Lifecycle, WakePolicy
@@ -194,28 +194,39 @@ def _show_facts(agent: AgentDetail) -> Html:
 
 def _show_settings(agent: AgentDetail) -> Html:
     config = agent.config
-    policies = [
-        tag("option", one.replace("_", " "), value=one, selected=one == config.wake_policy)
-        for one in WakePolicy
+    values = {"description": config.description, "harness": config.harness, "model": config.model}
+    form = show_settings_form(agent.id, values, config.wake_policy, str(config.permission_profile))
+    return build_panel("Settings", form)
+
+
+def show_settings_form(
+    agent_id: str,
+    values: Mapping[str, str | None],
+    policy: WakePolicy = WakePolicy.ON_DEMAND,
+    profile: str = "",
+) -> Html:
+    """Return the form of an agent's settings."""
+    policies = [tag("option", one.replace("_", " "), value=one, selected=one == policy) for one in WakePolicy]
+    fields = [
+        _build_field(name.capitalize(), f"config.{name}", values.get(name))
+        for name in ("description", "harness", "model")
     ]
-    form = tag(
+    foot = tag(
+        "div",
+        tag("button", "Save", type="submit", cls="button"),
+        tag("span", profile, cls="quiet"),
+        cls="box-foot",
+    )
+    return tag(
         "form",
-        _build_field("Description", "config.description", config.description),
-        _build_field("Harness", "config.harness", config.harness),
-        _build_field("Model", "config.model", config.model),
+        fields,
         tag("label", "Wake policy", tag("select", policies, name="config.wakePolicy")),
-        tag(
-            "div",
-            tag("button", "Save", type="submit", cls="button"),
-            tag("span", str(config.permission_profile), cls="quiet"),
-            cls="box-foot",
-        ),
+        foot,
         cls="settings-form",
         data_form="agent.config",
-        data_parameters=json.dumps({"address": agent.id}),
+        data_parameters=json.dumps({"address": agent_id}),
         data_done="Saved.",
     )
-    return build_panel("Settings", form)
 
 
 def _build_field(label: str, name: str, value: str | None) -> Html:

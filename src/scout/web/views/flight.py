@@ -1,5 +1,6 @@
 """Flight: its timeline, what it says, what it changed, and what you can do with it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -175,14 +176,15 @@ def _show_changes(flight: FlightView, diff: Diff | str | None, *, asked: bool) -
     patch = diff.patch.split("\n")
     cut_off = diff.cut or len(patch) > _SHOWN
     more = show_command(f"scout diff {flight.id}") if cut_off else None
-    body = (
-        tag("pre", [_show_patch_line(line) for line in patch[:_SHOWN]], cls="patch", tabindex=0)
-        if diff.patch
-        else tag("p", "Nothing has changed.", cls="quiet")
-    )
+    body = show_patch(patch[:_SHOWN]) if diff.patch else tag("p", "Nothing has changed.", cls="quiet")
     return build_panel(
         "Changes", quote_text(diff.stat) if diff.stat else None, body, more, cls="wide", ident="changes"
     )
+
+
+def show_patch(patch: Sequence[str]) -> Html:
+    """Return the lines of a patch, coloured by what they do."""
+    return tag("pre", [_show_patch_line(line) for line in patch], cls="patch", tabindex=0)
 
 
 def _show_patch_line(line: str) -> Html:

@@ -30,7 +30,7 @@ async def show_inbox(request: PageRequest) -> PageBody:
     if not found.items:
         main = show_empty("Your inbox is empty.", "Approvals and questions of agents appear here.")
     else:
-        main = join(_build_bulk(), *_group(found.items, past=bool(found.moment)), pager)
+        main = join(build_bulk(), *_group(found.items, past=bool(found.moment)), pager)
     return PageBody(
         "Inbox",
         tag("div", main, data_list="inbox", data_keep=True),
@@ -64,7 +64,7 @@ def _group(items: tuple[AttentionView, ...], *, past: bool) -> list[Html]:
     ]
 
 
-def _build_bulk() -> Html:
+def build_bulk(*, shown: bool = False) -> Html:
     """Return the bar that decides several items at once. The page shows it while some are selected."""
     buttons = [
         tag("button", label, type="button", cls=f"button {cls}", data_bulk=move)
@@ -80,7 +80,7 @@ def _build_bulk() -> Html:
         count,
         buttons,
         cls="bulk",
-        hidden=True,
+        hidden=not shown,
         data_own=True,
         data_key="bulk",
         role="toolbar",

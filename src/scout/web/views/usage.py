@@ -36,16 +36,16 @@ async def show_usage(request: PageRequest) -> PageBody:
     if not any(_count(one.protocol_overhead) or _count(one.harness_execution) for one in daily.trend):
         body = _show_nothing(days)
     else:
-        panels = [build_panel("By day", _show_days(daily), _show_table("Day", daily.trend), cls="wide")]
+        panels = [build_panel("By day", show_days(daily), show_table("Day", daily.trend), cls="wide")]
         for by, word in _GROUPS:
             found = await request.scout.call(ShowUsage(days=days, agent=agent, by=by, at=request.at))
             panels.append(
                 build_panel(
-                    f"By {word.lower()}", _show_group(word, found), _show_table(word, found.trend), cls="wide"
+                    f"By {word.lower()}", show_group(word, found), show_table(word, found.trend), cls="wide"
                 )
             )
         body = join(*panels)
-    main = join(_build_period(request, days, agent), tag("div", _show_totals(daily), body, cls="columns"))
+    main = join(_build_period(request, days, agent), tag("div", show_totals(daily), body, cls="columns"))
     heading = join("Usage of ", show_address(daily.agent)) if daily.agent else None
     return PageBody("Usage", main, _FAMILIES, heading, moment=daily.moment or None)
 
@@ -82,7 +82,8 @@ def _count(account: Account) -> int:
     return account.totals.total_tokens
 
 
-def _show_totals(report: UsageReport) -> Html:
+def show_totals(report: UsageReport) -> Html:
+    """Return the sums of both ledgers, and the caps."""
     spent, overhead = report.totals["harness_execution"], report.totals["protocol_overhead"]
     share = 100 * _count(overhead) / _count(spent) if _count(spent) else 0
     figures = (
@@ -138,7 +139,7 @@ def _show_cap(who: str, spent: int, cap: int | None) -> Html | None:
 # -- pictures ------------------------------------------------------------------------------------------
 
 
-def _show_days(report: UsageReport) -> Html:
+def show_days(report: UsageReport) -> Html:
     """Return one pair of bars for each day, side by side: the ledgers are never added up."""
     trend = report.trend
     top = choose_top([max(_count(one.harness_execution), _count(one.protocol_overhead)) for one in trend])
@@ -178,7 +179,7 @@ def _describe(one: Spent) -> str:
     return f"{one.key}: {spent:,} execution, {overhead:,} overhead"
 
 
-def _show_group(word: str, report: UsageReport) -> Html:
+def show_group(word: str, report: UsageReport) -> Html:
     """Return the largest groups as bars, one under the other."""
     shown = report.trend[:_MOST]
     top = max([max(_count(one.harness_execution), _count(one.protocol_overhead)) for one in shown] + [1])
@@ -208,7 +209,7 @@ def _draw_bar(one: Spent, colour: str, top: int) -> Html:
     )
 
 
-def _show_table(word: str, trend: Sequence[Spent]) -> Html:
+def show_table(word: str, trend: Sequence[Spent]) -> Html:
     """Return the numbers, for those who do not see the picture."""
     head = [
         tag("th", name, scope="col") for name in (word, "Execution", "In", "Out", "Estimated", "Overhead")
