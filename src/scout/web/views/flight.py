@@ -95,7 +95,11 @@ def _show_facts(flight: FlightView) -> Html:
     facts = show_facts(
         (
             ("State", join(show_state(flight.state), " ", tag("span", flight.phase, cls="quiet"))),
-            ("Why", tag("span", flight.reason, data_field="reason") if flight.reason else None),
+            # While it runs, the reason is its last sign of life: the tool that it used.
+            (
+                "Doing" if flight.state is FlightState.RUNNING else "Why",
+                tag("span", flight.reason, data_field="reason") if flight.reason else None,
+            ),
             ("Waits for", f"{on.kind.replace('_', ' ')} {on.ref or ''}" if on is not None else None),
             ("Until", show_time(on.until) if on is not None and on.until is not None else None),
             ("From", show_address(flight.requester_address)),
