@@ -29,7 +29,7 @@ def _find_hidden(page: Page) -> list[Any]:
 def test_every_view_is_in_sight_beside_the_view(make_desk: Callable[..., Desk], width: int) -> None:
     page = make_desk(viewport={"width": width, "height": 800}).sign_in().page
     assert _find_hidden(page) == []
-    expect(page.get_by_role("button", name="Views, Now")).to_be_hidden()
+    expect(page.get_by_role("button", name="Views: Now")).to_be_hidden()
     for name in ("Fleet", "This machine"):
         expect(page.get_by_role("list", name=name)).to_be_visible()
 
@@ -41,7 +41,7 @@ def test_on_a_narrow_screen_the_views_open_and_close_by_keys(
     site.agent("menu-arc").post("/v1/attention", title="Counted on the button?")
     desk = make_desk(viewport={"width": 360, "height": 740}).sign_in()
     page = desk.page
-    menu = page.get_by_role("button", name="Views, Now")
+    menu = page.get_by_role("button", name="Views: Now")
     views = page.get_by_role("navigation", name="Views")
     expect(views).to_be_hidden()
     expect(menu.locator(".badge")).to_be_visible()
@@ -58,9 +58,9 @@ def test_on_a_narrow_screen_the_views_open_and_close_by_keys(
     expect(views.get_by_role("link", name="Now")).to_be_focused()
     views.get_by_role("link", name=NAV[-1].title).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(NAV[-1].title)
-    expect(page.get_by_role("button", name=f"Views, {NAV[-1].title}")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Views: {NAV[-1].title}")).to_be_visible()
     desk.wait_until_live()
-    page.get_by_role("button", name=f"Views, {NAV[-1].title}").click()
+    page.get_by_role("button", name=f"Views: {NAV[-1].title}").click()
     page.set_viewport_size({"width": 1400, "height": 800})
     expect(views).not_to_have_css("position", "fixed")  # the menu does not stay open above the page
     assert desk.complaints == []
@@ -69,6 +69,6 @@ def test_on_a_narrow_screen_the_views_open_and_close_by_keys(
 def test_the_menu_needs_no_script(make_desk: Callable[..., Desk], site: Site) -> None:
     page = make_desk(viewport={"width": 360, "height": 740}, java_script_enabled=False).page
     page.goto(site.post("/v1/web/links")["url"])
-    page.get_by_role("button", name="Views, Now").click()
+    page.get_by_role("button", name="Views: Now").click()
     page.get_by_role("link", name="Flights", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Flights")

@@ -166,12 +166,12 @@ def _build_top(links: Sequence[NavLink], frame: Frame) -> Html:
     menu = tag(
         "button",
         draw_icon("menu"),
+        tag("span", "Views: ", cls="unseen"),
         tag("span", here),
         _build_badge(frame),
         type="button",
         cls="button menu-button",
         popovertarget="views",
-        aria_label=f"Views, {here}",
     )
     find = tag(
         "button",

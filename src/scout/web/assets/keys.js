@@ -89,7 +89,9 @@ function open(row) {
 }
 
 function back() {
-  if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body) document.activeElement.blur();
+  const menu = /** @type {HTMLElement | null} */ (document.querySelector("[popover]:popover-open"));
+  if (menu) menu.hidePopover();
+  else if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body) document.activeElement.blur();
   return true;
 }
 
