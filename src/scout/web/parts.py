@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.policy.machine import MachineProblem
-from scout.protocol.operations import build_command_line
+from scout.protocol.operations import REQUESTS, build_command_line
 from scout.web.html import EMPTY, Child, Element, Html, extend, join, lines, tag
 from scout.web.icons import draw_icon
+
+# Operations that change something: a button can call them.
+_CHANGING = {one.operation: bool(one.route) and not one.route.startswith("GET ") for one in REQUESTS}
 
 
 class Column(NamedTuple):
@@ -214,6 +217,15 @@ def show_remedy(remedy: Remedy) -> Html | None:
     except Refused:
         return None
     return join(show_command(command), tag("span", remedy.why, cls="quiet"))
+
+
+def build_remedy(remedy: Remedy) -> Html | None:
+    """Return a remedy as a button that does it, where the page can; else as a command to copy."""
+    given = json.dumps(remedy.parameters)
+    if not _CHANGING.get(remedy.operation) or json.dumps(PLACEHOLDER)[1:-1] in given:
+        return show_remedy(remedy)
+    button = build_button(build_command_line(remedy), remedy.operation, remedy.parameters, done="Done.")
+    return join(button, " ", tag("span", remedy.why, cls="quiet"))
 
 
 def show_facts(facts: Iterable[tuple[str, Child]]) -> Html:

@@ -1,5 +1,6 @@
 """The design system: every token, state, icon and component, in one view."""
 
+from scout.base.refusal import Remedy
 from scout.web.drawing import Part, draw_progress, draw_strip
 from scout.web.html import Child, Html, tag
 from scout.web.icons import NAMES, draw_icon
@@ -11,6 +12,7 @@ from scout.web.parts import (
     build_list,
     build_pager,
     build_panel,
+    build_remedy,
     cut,
     link_conversation,
     link_flight,
@@ -212,6 +214,10 @@ def _show_words() -> Html:
             ("Command", show_command("scout ask @arc 'Review this.'")),
             ("Copy", build_copy("scout up")),
             ("Remedy", show_remedy(restart)),
+            (
+                "Remedy to press",
+                build_remedy(Remedy(operation="resume", parameters={}, why="start turns again")),
+            ),
             ("Flight", link_flight("flt_01m7pfr5ase0680agefkqnv0gv")),
             ("Conversation", link_conversation("cnv_01m7pfr5ase0680agefkqnv0gv", "with @arc")),
             ("Id", shorten("flt_01m7pfr5ase0680agefkqnv0gv")),

@@ -19,6 +19,7 @@ from scout.web.layout import PageBody
 from scout.web.parts import (
     build_button,
     build_panel,
+    build_remedy,
     cut,
     link_conversation,
     quote_text,
@@ -123,9 +124,7 @@ def _show_facts(flight: FlightView) -> Html:
 
 def _show_result(flight: FlightView) -> Html | None:
     if flight.error is not None:
-        remedies = [
-            tag("p", tag("span", one.why or one.operation, cls="quiet")) for one in flight.error.remedies
-        ]
+        remedies = [tag("p", build_remedy(one)) for one in flight.remedies or flight.error.remedies]
         words = tag("p", f"{flight.error.code}: {flight.error.message}", cls="refusal")
         return build_panel("Failed", words, remedies, cls="wide", ident="result")
     if flight.output is not None:
