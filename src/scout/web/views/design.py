@@ -92,7 +92,7 @@ def _list_panels() -> tuple[Html, ...]:
         ("Bars", _show_bars()),
         ("Usage plots", _show_usage()),
         ("Agent tree", tag("div", draw_tree(samples.TREE), _show_indents(), cls="tree-box")),
-        ("Time", _show_time()),
+        ("Moments", _show_time()),
         ("Forms", _show_forms()),
         ("Dialogs and messages", _show_dialog()),
     )
