@@ -108,6 +108,7 @@ class ShowTree(Request[AgentTree]):
     project_root: Annotated[Words | None, describe("the tree of this project")] = None
     all: Annotated[bool, describe("the trees of all projects")] = False
     retired: Annotated[bool, describe("include retired agents")] = False
+    related: Annotated[bool, describe("only agents with a branch, a parent or a child")] = False
     at: At = None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from scout.broker.effects.reminders import get_record_title
 from scout.broker.past.reader import PastReader
 from scout.broker.transaction.transaction import Transaction, build_subject
-from scout.broker.tree.view import find_agents, is_shown, order_agents, show_flights
+from scout.broker.tree.view import find_agents, is_shown, list_related, order_agents, show_flights
 from scout.model.agent import Agent
 from scout.model.flight import Flight
 from scout.model.history import Moment
@@ -22,7 +22,8 @@ def show_tree(tx: Transaction, request: ShowTree, moment: Moment) -> AgentTree:
     past = PastReader(tx, moment)
     seen = [one for one in find_agents(tx, request) if is_shown(tx, one, retired=True)]
     then = [one for one in (past.records.get(Agent, agent.id) for agent in seen) if one is not None]
-    ordered = list(order_agents([one for one in then if is_shown(tx, one, retired=request.retired)]))
+    there = [one for one in then if is_shown(tx, one, retired=request.retired)]
+    ordered = list(order_agents(list_related(there) if request.related else there))
     shown = ordered[:_MOST]
     more = len(ordered) - len(shown)
     notes = (f"{more} more agents are not shown; name the top of a smaller tree",) if more else ()

@@ -88,7 +88,7 @@ def _read_state(state: TreeState) -> TreeFacts:
 
 def _draft(tx: Transaction, request: ShowTree) -> _Draft:
     found = [one for one in find_agents(tx, request) if is_shown(tx, one, retired=request.retired)]
-    ordered = list(order_agents(found))
+    ordered = list(order_agents(list_related(found) if request.related else found))
     shown = ordered[:_MOST]
     here = _find_here(tx)
     rows = tuple(_show_agent(tx, agent, depth, here) for agent, depth in shown)
@@ -160,6 +160,12 @@ def is_shown(tx: Transaction, agent: Agent, *, retired: bool) -> bool:
     """Whether the caller sees an agent in a tree."""
     gone = agent.lifecycle is Lifecycle.RETIRED and not retired
     return not gone and is_agent(agent) and tx.view.shows(agent)
+
+
+def list_related(agents: Sequence[Agent]) -> list[Agent]:
+    """Return the agents that belong to a tree: those with a branch, a parent or a child."""
+    parents = {one.parent_id for one in agents}
+    return [one for one in agents if one.birth_branch or one.parent_id or one.id in parents]
 
 
 def order_agents(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from msgspec.structs import replace
-
 from scout.protocol.reservations import ListReservations, ReservationView
 from scout.protocol.tree_view import AgentTree, ShowTree, TreeAgent, TreeFacts
 from scout.web.html import Child, Html, join, tag
@@ -48,9 +46,9 @@ async def show_tree(request: PageRequest) -> PageBody:
     project = request.query.get("project") or None
     retired = request.get_flag("retired")
     found = await request.scout.call(
-        ShowTree(all=project is None, project_root=project, retired=retired, at=request.at)
+        ShowTree(all=project is None, project_root=project, retired=retired, related=True, at=request.at)
     )
-    found, moment = replace(found, agents=_list_related(found.agents)), found.moment or None
+    moment = found.moment or None
     switch = tag(
         "a",
         "Without retired" if retired else "Retired too",
@@ -76,12 +74,6 @@ def _show_unknown_past() -> Html:
     return show_empty(
         "Not known for the past.", "What work trees held, and which files were reserved, is not kept."
     )
-
-
-def _list_related(agents: Sequence[TreeAgent]) -> tuple[TreeAgent, ...]:
-    """Return the agents that belong to a tree: those with a branch, a parent or a child."""
-    parents = {one.parent_id for one in agents}
-    return tuple(one for one in agents if one.birth_branch or one.parent_id or one.id in parents)
 
 
 def _show_nothing() -> Html:
