@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from scout.broker.effects.reminders import get_record_title
 from scout.broker.past.reader import PastReader
 from scout.broker.transaction.transaction import Transaction, build_subject
-from scout.broker.tree.view import find_agents, is_shown, list_related, order_agents, show_flights
+from scout.broker.tree.view import build_row, find_agents, is_shown, list_related, order_agents, show_flights
 from scout.model.agent import Agent
 from scout.model.flight import Flight
 from scout.model.history import Moment
@@ -37,23 +37,7 @@ def show_tree(tx: Transaction, request: ShowTree, moment: Moment) -> AgentTree:
 
 def _show_agent(past: PastReader, agent: Agent, depth: int) -> TreeAgent:
     work = _find_work(past, agent, past.list_open_flights(agent.id))
-    return TreeAgent(
-        id=agent.id,
-        address=past.tx.address(agent.id),
-        path=str(agent.path),
-        name=agent.config.name,
-        parent_id=agent.parent_id,
-        depth=depth,
-        role=agent.tool_role,
-        harness=agent.config.harness,
-        lifecycle=agent.lifecycle,
-        status=past.find_status(agent),
-        birth_branch=agent.birth_branch,
-        project_root=agent.project_root,
-        working_dir=agent.working_dir,
-        work=work[0] if work else None,
-        more_work=max(0, len(work) - 1),
-    )
+    return build_row(past.tx, agent, depth, past.find_status(agent), work)
 
 
 def _find_work(past: PastReader, agent: Agent, flights: Sequence[Flight]) -> list[CurrentWork]:

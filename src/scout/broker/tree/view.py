@@ -16,7 +16,7 @@ from scout.broker.tree.found_folders import list_offers
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import Attention
 from scout.model.flight import Flight, FlightState
-from scout.model.status import get_status
+from scout.model.status import AgentStatus, get_status
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed
 from scout.ports import TreePorts, TreeState, TreeToCompare
@@ -211,7 +211,15 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
     needs = [one for one in waits if one.source.id == agent.id]
     within = tx.rules.periods.online_within
     endpoints = tx.endpoints(agent.id)
-    work = _find_work(tx, agent, flights)
+    status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
+    row = build_row(tx, agent, depth, status, _find_work(tx, agent, flights))
+    return replace(row, here=agent.id == here)
+
+
+def build_row(
+    tx: Transaction, agent: Agent, depth: int, status: AgentStatus, work: Sequence[CurrentWork]
+) -> TreeAgent:
+    """Return an agent of a tree, without the facts of its work tree."""
     return TreeAgent(
         id=agent.id,
         address=tx.address(agent.id),
@@ -222,13 +230,12 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
         role=agent.tool_role,
         harness=agent.config.harness,
         lifecycle=agent.lifecycle,
-        status=get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within),
+        status=status,
         birth_branch=agent.birth_branch,
         project_root=agent.project_root,
         working_dir=agent.working_dir,
         work=work[0] if work else None,
         more_work=max(0, len(work) - 1),
-        here=agent.id == here,
     )
 
 
