@@ -1,5 +1,6 @@
 """Histories and fleets of any size, through the store's own append."""
 
+import functools
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,12 +18,16 @@ from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
+from scout.store.history.feed import prepare_batch, store_batch
 from scout.store.unit_of_work import append, read_last_seq
 
 _BATCH = 10_000
 _TALKS = 5_000  # conversations that the history is spread over
 _SENDER = derive_id("agt", "history")
 _BODY = "the quick brown fox jumps over the lazy dog while thirty five words go by so that one body is as long as those of the load, number {} of a history"
+
+
+_derive_id = functools.cache(derive_id)
 
 
 def seed(home: Path, *, messages: int = 0, agents: int = 0, flights: int = 0) -> None:
@@ -32,7 +37,8 @@ def seed(home: Path, *, messages: int = 0, agents: int = 0, flights: int = 0) ->
     _store(connection, messages, _message)
     _store(connection, agents, _agent)
     _store(connection, flights, _flight)
-    _index(connection)
+    _repeat(connection, lambda: search.index_events(connection, _BATCH) > 0)
+    _repeat(connection, lambda: _feed_history(connection))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
@@ -59,7 +65,7 @@ def _batches(count: int) -> Iterator[range]:
 
 
 def _message(seq: int, number: int) -> tuple[Event, ...]:
-    talk, target = derive_id("cnv", str(number % _TALKS)), derive_id("agt", f"reader {number % 1000}")
+    talk, target = _derive_id("cnv", str(number % _TALKS)), _derive_id("agt", f"reader {number % 1000}")
     ident = mint("msg", NOW // 1000 + number, seq.to_bytes(10, "big"))
     said = Posted(message_id=ident, text=_BODY.format(number), kind=MessageKind.CHAT)
     delivery = Delivery(
@@ -91,7 +97,7 @@ def _flight(seq: int, number: int) -> tuple[Event, ...]:
         created_at=NOW,
         updated_at=NOW,
         ask_id=mint("ask", NOW // 1000 + number, seq.to_bytes(10, "big")),
-        conversation_id=derive_id("cnv", str(number % _TALKS)),
+        conversation_id=_derive_id("cnv", str(number % _TALKS)),
         requester_id=_SENDER,
         target=agent_number(number % 1000).id,
         state=FlightState.COMPLETED,
@@ -114,10 +120,17 @@ def _envelope(seq: int, target: str) -> dict[str, Any]:
     }
 
 
-def _index(connection: sqlite3.Connection) -> None:
-    while True:
+def _repeat(connection: sqlite3.Connection, step: Callable[[], bool]) -> None:
+    """Make a step in a transaction, until it finds nothing to do: no daemon catches up while it is measured."""
+    more = True
+    while more:
         connection.execute("BEGIN")
-        done = search.index_events(connection, _BATCH)
+        more = step()
         connection.execute("COMMIT")
-        if not done:
-            return
+
+
+def _feed_history(connection: sqlite3.Connection) -> bool:
+    batch = prepare_batch(connection, _BATCH)
+    if batch is not None:
+        store_batch(connection, batch)
+    return batch is not None

@@ -87,3 +87,5 @@ def test_a_message_with_a_mention_and_a_file(desk: Desk, site: Site) -> None:
     post = page.locator(".post").filter(has_text="Look, @thread-one")
     expect(post).to_contain_text("a.txt (3 bytes)")
     expect(post.get_by_label("Deliveries")).to_contain_text("@thread-one")
+    post.get_by_role("link", name="why").click()  # why was it woken, or not?
+    expect(page.get_by_role("heading", name="Decisions")).to_be_visible()

@@ -23,6 +23,7 @@ def test_a_session_is_watched_and_stopped(desk: Desk, site: Site) -> None:
     desk.shown("first <b>words</b>")
     (folder / "more").touch()
     desk.shown("then these")
+    assert page.get_by_role("log").get_by_text("then these").count() == 1
     page.get_by_text(f"scout open {ident}").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
     page.keyboard.press("x")

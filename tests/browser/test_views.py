@@ -58,14 +58,17 @@ def test_every_view_at_every_width(make_desk: Callable[..., Desk], fleet: list[s
 
 
 def _look(page: Page) -> list[str]:
-    """A view has one heading and one navigation, and never scrolls sideways."""
+    """A view has one heading and one navigation, never scrolls sideways, and cuts off no button."""
     facts: Any = page.evaluate(
         "[document.querySelectorAll('h1').length, document.querySelectorAll('nav[aria-label=Views]').length,"
-        " document.documentElement.scrollWidth - document.documentElement.clientWidth]"
+        " document.documentElement.scrollWidth - document.documentElement.clientWidth,"
+        " [...document.querySelectorAll('.row :is(.button, .icon-button)')].filter((one) => one.offsetWidth"
+        " && one.getBoundingClientRect().right > one.closest('.row').getBoundingClientRect().right).length]"
     )
-    headings, navigations, beyond = facts
+    headings, navigations, beyond, cut_off = facts
     found = [f"{headings} headings"] if headings != 1 else []
     found += [f"{navigations} navigations"] if navigations != 1 else []
+    found += [f"{cut_off} buttons cut off"] if cut_off else []
     return [*found, f"{beyond} pixels too wide"] if beyond > 0 else found
 
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from scout.web.html import EMPTY, Html, join, lines, tag, text
+from scout.base.refusal import Remedy
+from scout.web.html import EMPTY, Html, extend, join, lines, tag, text
+from scout.web.parts import build_remedy
 
 
 def test_text_is_escaped() -> None:
@@ -40,3 +42,20 @@ def test_elements_without_content_are_not_closed() -> None:
 
 def test_children_are_joined_at_any_depth() -> None:
     assert join("a", None, ["b", [1, Html("<i>c</i>")]], EMPTY) == "ab1<i>c</i>"
+
+
+def test_an_element_is_extended_in_its_opening_tag() -> None:
+    plain, classed = tag("span", "a > b"), tag("time", "x", cls="state", title="a > b")
+    assert extend(plain, "c-what", role="cell") == '<span class="c-what" role="cell">a &gt; b</span>'
+    extended = extend(classed, "c-when", role="cell")
+    assert extended == '<time class="c-when state" title="a &gt; b" role="cell">x</time>'
+
+
+def test_a_remedy_is_a_button_where_the_page_can_do_it() -> None:
+    retry = build_remedy(Remedy(operation="flight.retry", parameters={"flightId": "flt_1"}, why="again"))
+    assert 'data-operation="flight.retry"' in str(retry)
+    for operation, parameters in (("runtimes", {}), ("ask", {"to": "@arc", "body": "…"}), ("restart", {})):
+        shown = str(build_remedy(Remedy(operation=operation, parameters=parameters)))
+        assert "data-operation" not in shown
+        assert "data-copy" in shown
+    assert build_remedy(Remedy(operation="no.such", parameters={})) is None

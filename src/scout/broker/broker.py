@@ -66,6 +66,7 @@ from scout.ports import (
     Clock,
     Harness,
     Ids,
+    Installation,
     KeptRuns,
     Places,
     Router,
@@ -132,6 +133,7 @@ class Broker:
         snapshots: Snapshots | None = None,
         runs: KeptRuns | None = None,
         trees: TreePorts | None = None,
+        installation: Installation | None = None,
         play_check: PlayCheck | None = None,
         kits: ConnectorKits | None = None,
     ) -> None:
@@ -158,6 +160,8 @@ class Broker:
             snapshots=snapshots,
             runs=runs,
             trees=trees,
+            installation=installation,
+            read_damage=lambda: database.damage,
         )
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)

@@ -28,11 +28,13 @@ from scout.broker.operations import (
 from scout.broker.past import lists as past_lists
 from scout.broker.past import moments
 from scout.broker.past import records as past_records
+from scout.broker.past import usage as past_usage
 from scout.broker.people import bindings, connectors, schedules, tasks, users
 from scout.broker.sessions import control, observation, runtimes
 from scout.broker.tree import (
     finish,
     hook_reports,
+    past_view,
     projects,
     reconcile,
     reservations,
@@ -265,10 +267,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     # -- insight
     insight_requests.Why: Handler(why.explain_record, READ),
     insight_requests.ShowBrief: Handler(insight.show_brief, ASYNC),
-    insight_requests.ShowUsage: Handler(insight.show_usage, READ),
+    insight_requests.ShowUsage: Handler(insight.show_usage, READ, past=past_usage.show_usage),
     insight_requests.ReportUsage: Handler(insight.report_usage, WRITE),
     # -- trees
-    tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC),
+    tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC, past=past_view.show_tree),
     tree_view_requests.ScanTree: Handler(scan.scan_tree, ASYNC),
     tree_view_requests.ReconcileTree: Handler(reconcile.reconcile_tree, ASYNC),
     # -- connectors

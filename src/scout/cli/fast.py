@@ -23,6 +23,7 @@ _OF_LOG = {
     "--agent": ("agent", "text"),
     "--conversation": ("conversation", "text"),
     "--work": ("work", "text"),
+    "--flight": ("flight", "text"),
     "--family": ("family", "text"),
 }
 _DECIDES = {"--reason": ("reason", "text"), "--revision": ("revision", "int")}
@@ -80,7 +81,12 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     "answer": _DECIDES,
     "dismiss": _DECIDES,
     "latest": _PAGE,
-    "log": {**_OF_LOG, "--newest": ("newest", "flag"), "--limit": ("limit", "int")},
+    "log": {
+        **_OF_LOG,
+        "--newest": ("newest", "flag"),
+        "--before": ("before", "int"),
+        "--limit": ("limit", "int"),
+    },
     "watch": _OF_LOG,
     "flight list": {
         "--agent": ("agent", "text"),

@@ -24,6 +24,7 @@ from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
+from scout.daemon.installation import SystemInstallation
 from scout.daemon.lazy_mcp import LazyMcp
 from scout.daemon.secret_file import (
     read_identity_key,
@@ -162,6 +163,7 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
         trees=build_tree_ports(
             Path(settings.home), read_identity_key(Path(settings.identity_key)), settings.environment
         ),
+        installation=SystemInstallation(settings.home),
         play_check=lambda wish: play_check(wish, settings),
         kits=StoredConnectors(Path(settings.connectors)),
     )

@@ -223,7 +223,7 @@ def check_operation(actor: Actor, operation: str) -> None:
 
 def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], now: Time) -> Permission:
     """Return the permission and its rule, or refuse with the required grant or credential."""
-    if deed is not Deed.APPROVE or not _is_requester(actor, subject):
+    if deed is not Deed.APPROVE or not is_requester(actor, subject):
         for relation in _DEFAULTS[actor.kind].get(deed, ()):
             if _RELATES[relation](actor, subject):
                 return Permission(deed=deed, rule=relation, actor=actor, subject=subject)
@@ -267,7 +267,8 @@ def _are_equal(one: str | None, other: str | None) -> bool:
     return one is not None and one == other
 
 
-def _is_requester(actor: Actor, subject: Subject) -> bool:
+def is_requester(actor: Actor, subject: Subject) -> bool:
+    """Whether an item was raised by this agent or with this credential. Nobody approves their own request."""
     return _are_equal(actor.agent_id, subject.agent_id) or actor.token_id == subject.requester_token_id
 
 

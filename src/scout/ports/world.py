@@ -81,6 +81,18 @@ class Places(Protocol):
     def temporary(self) -> tuple[str, ...]: ...
 
 
+class Installation(Protocol):
+    """What this machine knows of itself without asking any program."""
+
+    def count_free_bytes(self) -> int | None:
+        """Return the bytes that are free where Scout stores its data; None if that cannot be read."""
+        ...
+
+    def read_version(self) -> str:
+        """Return the version that is installed, which a running daemon may be behind; empty if unknown."""
+        ...
+
+
 class Blobs(Protocol):
     """Files by the SHA-256 of their bytes."""
 

@@ -42,11 +42,17 @@ PathPattern = Annotated[Words | None, describe("allow the tool on files that mat
 
 
 class AttentionView(Attention):
-    """An attention item with addresses, and whether you may decide it."""
+    """An attention item with addresses, and whether you may decide it.
+
+    `raised_by_you`: you or your credential raised it, so you may not decide it. `may_dismiss`: you may
+    dismiss it, even if you may not decide it.
+    """
 
     agent_address: str = ""
     decided_by_address: str | None = None
     may_decide: bool = False
+    may_dismiss: bool = False
+    raised_by_you: bool = False
     moment: PastMoment = UNSET
 
 

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
@@ -13,9 +15,9 @@ from scout.policy.usage import Account
 from scout.protocol.agents import Identity
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AttentionView
-from scout.protocol.parameters import Words, describe
+from scout.protocol.parameters import At, Words, describe
 from scout.protocol.questions import QuestionView
-from scout.protocol.request import Request, Write
+from scout.protocol.request import PastMoment, Request, Write
 from scout.protocol.reservations import ReservationView
 from scout.protocol.work import WorkView
 
@@ -141,6 +143,7 @@ class UsageReport(Record):
     totals: dict[str, Account]
     trend: tuple[Spent, ...]
     caps: UsageCaps = UsageCaps()
+    moment: PastMoment = UNSET
 
 
 class ShowUsage(Request[UsageReport]):
@@ -153,6 +156,7 @@ class ShowUsage(Request[UsageReport]):
     agent: Annotated[Words | None, describe("only this agent")] = None
     days: Annotated[int, describe("number of days, including today")] = 14
     by: Annotated[GroupBy, describe("day, agent, harness or model")] = GroupBy.DAY
+    at: At = None
 
 
 class ReportUsage(Write[Usage]):

@@ -10,6 +10,7 @@ from scout.base.time import Time
 from scout.model.events.event_types import AnyEvent
 from scout.model.history import Moment
 from scout.model.node import Node, Pause
+from scout.policy.machine import MachineProblem
 from scout.protocol.agents import AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AgentNeeds, AttentionView
@@ -52,8 +53,9 @@ class ShowStatus(Request[Status]):
 class Now(Record):
     """Summary: needs you, running, finished since the last check. `at` is when it was read.
 
-    `reservations`: your own active ones, and those of others where you are. In the past `at` is the moment,
-    and neither unread messages nor reservations are known.
+    `reservations`: your own active ones, and those of others where you are. `problems`: what is wrong with
+    this machine, for its operator. In the past `at` is the moment, and neither unread messages, nor
+    reservations, nor problems are known.
     """
 
     at: Time
@@ -68,6 +70,7 @@ class Now(Record):
     agents: int
     paused: Pause | None = None
     reservations: tuple[ReservationView, ...] = ()
+    problems: tuple[MachineProblem, ...] = ()
     moment: PastMoment = UNSET
 
 
@@ -184,17 +187,24 @@ class ShowActivity(Request[Activity]):
 
 
 class ReadLog(Request[Page[AnyEvent]]):
-    """Read the log, oldest first."""
+    """Read the log, oldest first.
+
+    `next` continues after the page; with `newest` or `before` it is the number to give as `before`.
+    """
 
     operation: ClassVar[str] = "log"
     route: ClassVar[str] = "GET /v1/log"
     permission: ClassVar[str] = "only what you may read"
 
     after: Annotated[int, describe("only events after this sequence number")] = 0
+    before: Annotated[
+        int | None, describe("the newest events before this sequence number, instead of the oldest after one")
+    ] = None
     newest: Annotated[bool, describe("start with the newest page")] = False
     agent: Annotated[Words | None, describe("only events about this agent")] = None
     conversation: Annotated[Words | None, describe("only this conversation")] = None
     work: Annotated[Words | None, describe("only this work item")] = None
+    flight: Annotated[Words | None, describe("only this flight")] = None
     family: Annotated[Words | None, describe("only event types with this prefix, such as collab.flight")] = (
         None
     )
@@ -212,6 +222,7 @@ class Watch(Request[AnyEvent]):
     agent: Annotated[Words | None, describe("only events about this agent")] = None
     conversation: Annotated[Words | None, describe("only this conversation")] = None
     work: Annotated[Words | None, describe("only this work item")] = None
+    flight: Annotated[Words | None, describe("only this flight")] = None
     family: Annotated[Words | None, describe("only event types with this prefix, such as collab.flight")] = (
         None
     )

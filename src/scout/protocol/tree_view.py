@@ -2,12 +2,14 @@
 
 from typing import Annotated, ClassVar
 
+from msgspec import UNSET
+
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.agent import Lifecycle, ToolRole
 from scout.model.status import AgentStatus
-from scout.protocol.parameters import Words, describe
-from scout.protocol.request import Request, Write
+from scout.protocol.parameters import At, Words, describe
+from scout.protocol.request import PastMoment, Request, Write
 
 
 class TreeFacts(Record, omit_defaults=True):
@@ -78,7 +80,10 @@ class OfferedFolder(Record, omit_defaults=True):
 
 
 class AgentTree(Record, omit_defaults=True):
-    """Agents in the order of the tree. `unread`: how many work trees could not be read in time."""
+    """Agents in the order of the tree. `unread`: how many work trees could not be read in time.
+
+    In the past, work trees and folders are not known.
+    """
 
     agents: tuple[TreeAgent, ...] = ()
     orphans: tuple[OfferedFolder, ...] = ()
@@ -86,6 +91,7 @@ class AgentTree(Record, omit_defaults=True):
     unread: int = 0
     notes: tuple[str, ...] = ()
     next: tuple[Remedy, ...] = ()
+    moment: PastMoment = UNSET
 
 
 class ShowTree(Request[AgentTree]):
@@ -102,6 +108,8 @@ class ShowTree(Request[AgentTree]):
     project_root: Annotated[Words | None, describe("the tree of this project")] = None
     all: Annotated[bool, describe("the trees of all projects")] = False
     retired: Annotated[bool, describe("include retired agents")] = False
+    related: Annotated[bool, describe("only agents with a branch, a parent or a child")] = False
+    at: At = None
 
 
 class FoundAgent(Record, omit_defaults=True):

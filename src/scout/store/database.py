@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scout.store.migrate import migrate
-from scout.store.writer import Writer, build_refusal
+from scout.store.writer import Writer, build_refusal, describe_damage
 
 T = TypeVar("T")
 
@@ -56,6 +56,7 @@ class Database:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._glance: sqlite3.Connection | None = None
+        self._damage = ""
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a reader in a thread: it sees committed data and never waits for the writer."""
@@ -63,7 +64,9 @@ class Database:
         try:
             return await loop.run_in_executor(self._readers, lambda: work(self._get_reader()))
         except sqlite3.DatabaseError as error:
-            raise build_refusal(error, str(self.path)) or error from None
+            refusal = build_refusal(error, str(self.path))
+            self._damage = describe_damage(refusal) or self._damage
+            raise refusal or error from None
 
     def glance(self) -> sqlite3.Connection:
         """Return a connection for short reads on the event loop; it sees committed data."""
@@ -71,6 +74,11 @@ class Database:
             self._glance = connect(self.path, readonly=True)
             self._opened.append(self._glance)
         return self._glance
+
+    @property
+    def damage(self) -> str:
+        """Return what SQLite said about a damaged file; empty while it is sound."""
+        return self._damage or self._writer.damage
 
     @property
     def commits(self) -> int:

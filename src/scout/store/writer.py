@@ -52,6 +52,12 @@ def build_refusal(error: sqlite3.Error, path: str) -> Refused | None:
     return None
 
 
+def describe_damage(refusal: Refused | None) -> str:
+    """Return what is wrong with the file, if that is why something was refused; else nothing."""
+    diagnostic = refusal.diagnostic if refusal is not None else None
+    return "; ".join(diagnostic.problems) if isinstance(diagnostic, StoreDamaged) else ""
+
+
 class _Request(NamedTuple):
     work: Work
     answer: "asyncio.Future[Any]"
@@ -96,6 +102,7 @@ class Writer:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scout-commit")
         self._running: asyncio.Task[None] | None = None
         self.commits = 0
+        self.damage = ""  # what SQLite last said about a damaged file
 
     async def run(
         self,
@@ -202,4 +209,6 @@ class Writer:
 
     def _refusal(self, error: sqlite3.Error) -> Exception:
         """Return a full disk or a damaged file as a refusal; any other error is a bug and stays as it is."""
-        return build_refusal(error, self._path) or error
+        refusal = build_refusal(error, self._path)
+        self.damage = describe_damage(refusal) or self.damage
+        return refusal or error

@@ -5,6 +5,7 @@ import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -18,8 +19,9 @@ from scout.protocol.scout import Admission, Credential, Gate
 from scout.web.access import PageAccess, write_cookie
 from scout.web.files import load_files
 from scout.web.layout import HEADERS, Frame, PageBody, build_document, build_hop, build_way_in
+from scout.web.past import build_banner
 from scout.web.refusal import show_refusal
-from scout.web.slider import PastPlace, build_banner, read_activity
+from scout.web.slider import PastPlace, read_activity
 from scout.web.views.request import PageRequest
 from scout.web.views.table import NAV, find_view, keep_moment, list_paths
 
@@ -28,6 +30,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 _LOG = logging.getLogger("scout.web")
 _KEPT = 1000  # first documents that may wait for their secret
+_PLACES = ("at", "cursor", "before", "after")  # parameters of one moment or one page
 _SPECIAL = (r"/enter/[^/]+", r"/sign-out", r"/assets/[^/]+", r"/favicon\.ico")
 
 
@@ -129,10 +132,12 @@ class WebPage:
             return 401, (gone, *HEADERS), build_way_in()
         frame = await _build_frame(scout, path)
         body, links = await _build_body(scout, path, query), NAV
-        if body.moment is not None:
-            kept = {name: value for name, value in _read_query(query).items() if name not in ("at", "cursor")}
-            banner = build_banner(await read_activity(scout), PastPlace(path, kept), body.moment.at)
-            frame, links = frame._replace(banner=banner), keep_moment(body.moment.at)
+        asked = _read_query(query)
+        if asked.get("at") and body.status == HTTPStatus.OK:
+            place = PastPlace(path, {name: value for name, value in asked.items() if name not in _PLACES})
+            banner = build_banner(await read_activity(scout), place, body)
+            at = str(body.moment.at) if body.moment is not None else asked["at"]
+            frame, links = frame._replace(banner=banner), keep_moment(at)
         if credential.secret in self._first:
             del self._first[credential.secret]
             frame = frame._replace(secret=self._access.derive_secret(credential.secret))

@@ -12,6 +12,12 @@ class Html(str):
     __slots__ = ()
 
 
+class Element(Html):
+    """Markup of exactly one element."""
+
+    __slots__ = ()
+
+
 Child = str | int | None | Iterable["Child"]
 Attribute = str | int | bool | None
 
@@ -36,15 +42,25 @@ def join(*children: Child) -> Html:
     return Html("".join(_flatten(children)))
 
 
-def tag(name: str, /, *children: Child, **attributes: Attribute) -> Html:
+def tag(name: str, /, *children: Child, **attributes: Attribute) -> Element:
     """Return an element. `cls` is its class; an underscore in an attribute's name is a hyphen.
 
     True writes the attribute without a value; False and None leave it out.
     """
     written = "".join(_write_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
-        return Html(f"<{name}{written}>")
-    return Html(f"<{name}{written}>{''.join(_flatten(children))}</{name}>")
+        return Element(f"<{name}{written}>")
+    return Element(f"<{name}{written}>{''.join(_flatten(children))}</{name}>")
+
+
+def extend(element: Element, cls: str, **attributes: Attribute) -> Element:
+    """Return an element with another class in front of its own, and more attributes."""
+    end = element.index(">")  # values are escaped, so this ends the opening tag
+    name, _, rest = element[:end].partition(" ")
+    own, marked = (f" {rest}" if rest else ""), ' class="'
+    own = own.replace(marked, f"{marked}{cls} ", 1) if marked in own else f'{marked}{cls}"{own}'
+    written = "".join(_write_attribute(key, value) for key, value in attributes.items())
+    return Element(f"{name}{own}{written}{element[end:]}")
 
 
 def _flatten(children: Iterable[Child]) -> Iterable[str]:

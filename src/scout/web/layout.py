@@ -1,12 +1,13 @@
 """The frame around every view: head, top bar, navigation, and the headers of a document."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from scout.model.history import Moment
 from scout.web.html import Child, Html, join, tag
 from scout.web.icons import draw_icon
-from scout.web.parts import show_command
+from scout.web.parts import build_button, show_command
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -28,19 +29,23 @@ HEADERS = (
 
 
 class NavLink(NamedTuple):
-    """One view in the navigation. `key` opens it after `g`. `query`: the moment that is kept, if any."""
+    """One view in the navigation. `key` opens it after `g`. `query`: the moment that is kept, if any.
+
+    Views of one `group` stand together, under its name.
+    """
 
     path: str
     title: str
     icon: str
     key: str
+    group: str = ""
     query: str = ""
 
 
 class PageBody(NamedTuple):
     """What a view returns. `families`: the event types that change it, by their beginnings.
 
-    `moment`: it shows the past.
+    `moment`: it shows the past. `read_only`: nothing in it changes anything, so nothing is disabled then.
     """
 
     title: str
@@ -50,6 +55,7 @@ class PageBody(NamedTuple):
     actions: Child = None
     status: int = 200
     moment: Moment | None = None
+    read_only: bool = False
 
 
 class Frame(NamedTuple):
@@ -81,11 +87,9 @@ def build_document(links: Sequence[NavLink], frame: Frame, body: PageBody) -> by
         tag(
             "div", tag("h1", body.heading or body.title), tag("div", body.actions, cls="actions"), cls="title"
         ),
-        tag("div", f"Paused: {frame.paused}", cls="banner", role="status")
-        if frame.paused is not None
-        else None,
+        _show_pause(frame.paused) if frame.paused is not None else None,
         frame.banner,
-        _freeze(body.main) if body.moment is not None else body.main,
+        _freeze(body.main) if body.moment is not None and not body.read_only else body.main,
         id="main",
         tabindex=-1,
         data_families=" ".join(body.families),
@@ -100,12 +104,19 @@ def build_document(links: Sequence[NavLink], frame: Frame, body: PageBody) -> by
     )
     shell = join(
         tag("a", "Skip to content", cls="skip", href="#main"),
-        _build_top(frame),
+        _build_top(links, frame),
         _build_nav(links, frame),
         tag("div", noscript, main, cls="content"),
         tag("div", id="toasts", role="status", aria_live="polite"),
     )
     return _write(head, tag("body", shell, data_token=frame.token_id))
+
+
+def _show_pause(reason: str) -> Html:
+    resume = build_button("Resume", "resume", {}, done="Resumed.")
+    return tag(
+        "div", tag("span", f"Paused: {reason}"), resume, cls="banner", role="status", data_key="paused"
+    )
 
 
 def _freeze(main: Html) -> Html:
@@ -145,10 +156,23 @@ def _list_head(title: str) -> tuple[Html, ...]:
         tag("title", title),
         tag("link", rel="icon", type="image/svg+xml", href="/assets/favicon.svg"),
         tag("link", rel="stylesheet", href="/assets/page.css"),
+        tag("link", rel="stylesheet", href="/assets/views.css"),
     )
 
 
-def _build_top(frame: Frame) -> Html:
+def _build_top(links: Sequence[NavLink], frame: Frame) -> Html:
+    here = next((link.title for link in links if _is_here(link, frame)), "Views")
+    # On a narrow screen the views are behind this button. A popover needs no script.
+    menu = tag(
+        "button",
+        draw_icon("menu"),
+        tag("span", "Views: ", cls="unseen"),
+        tag("span", here),
+        _build_badge(frame),
+        type="button",
+        cls="button menu-button",
+        popovertarget="views",
+    )
     find = tag(
         "button",
         draw_icon("search"),
@@ -171,10 +195,11 @@ def _build_top(frame: Frame) -> Html:
         tag(
             "a",
             tag("img", src="/assets/favicon.svg", alt="", width=20, height=20),
-            "Scout",
+            tag("span", "Scout"),
             cls="brand",
             href="/",
         ),
+        menu,
         find,
         ask,
         tag("span", "", id="live", cls="live", data_live="connecting", role="status"),
@@ -183,7 +208,8 @@ def _build_top(frame: Frame) -> Html:
 
 
 def _build_nav(links: Sequence[NavLink], frame: Frame) -> Html:
-    items = [_build_nav_link(link, frame) for link in links]
+    named = groupby(links, key=lambda link: link.group)
+    groups = [_build_nav_group(name, list(group), frame) for name, group in named]
     out = tag(
         "button",
         draw_icon("sign-out"),
@@ -205,22 +231,33 @@ def _build_nav(links: Sequence[NavLink], frame: Frame) -> Html:
         "button", draw_icon("keys"), tag("span", "Keys"), type="button", cls="nav-link", data_open="keys"
     )
     foot = tag("div", tag("p", frame.who, cls="who"), bell, keys, out, cls="nav-foot")
-    return tag("nav", tag("ul", items), foot, cls="nav", aria_label="Views")
+    return tag("nav", groups, foot, cls="nav", id="views", popover="auto", aria_label="Views")
+
+
+def _build_nav_group(name: str, links: Sequence[NavLink], frame: Frame) -> Html:
+    ident = f"views-{name.lower().replace(' ', '-')}" if name else None
+    heading = tag("p", name, cls="nav-group", id=ident) if name else None
+    return join(heading, tag("ul", [_build_nav_link(link, frame) for link in links], aria_labelledby=ident))
+
+
+def _is_here(link: NavLink, frame: Frame) -> bool:
+    return frame.path == link.path or (link.path != "/" and frame.path.startswith(f"{link.path}/"))
+
+
+def _build_badge(frame: Frame) -> Html:
+    """Return the number of items that need the person."""
+    return tag("span", frame.needs or "", cls="badge", data_count="needs", hidden=not frame.needs)
 
 
 def _build_nav_link(link: NavLink, frame: Frame) -> Html:
-    here = frame.path == link.path or (link.path != "/" and frame.path.startswith(f"{link.path}/"))
-    badge = None
-    if link.path == "/inbox":
-        badge = tag("span", frame.needs or "", cls="badge", data_count="needs", hidden=not frame.needs)
     anchor = tag(
         "a",
         draw_icon(link.icon),
         tag("span", link.title),
-        badge,
+        _build_badge(frame) if link.path == "/inbox" else None,
         cls="nav-link",
         href=link.path + link.query,
-        aria_current="page" if here else None,
+        aria_current="page" if _is_here(link, frame) else None,
         data_go=link.key,
     )
     return tag("li", anchor)

@@ -5,9 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
-from scout.web.html import EMPTY, Child, Html, join, lines, tag
+from scout.policy.machine import MachineProblem
+from scout.protocol.operations import REQUESTS, build_command_line
+from scout.web.html import EMPTY, Child, Element, Html, extend, join, lines, tag
 from scout.web.icons import draw_icon
+
+# Operations that change something: a button can call them.
+_CHANGING = {one.operation: bool(one.route) and not one.route.startswith("GET ") for one in REQUESTS}
 
 
 class Column(NamedTuple):
@@ -36,7 +42,7 @@ def show_time(at: Time | None, *, ago: bool = True) -> Html:
         return EMPTY
     word = str(at)
     shown = f"{word[11:16]} UTC" if ago else f"{word[:10]} {word[11:19]} UTC"
-    return tag("time", shown, datetime=word, data_ago=ago, title=f"{word[:10]} {word[11:19]} UTC")
+    return tag("time", shown, datetime=word, data_ago=ago)
 
 
 def show_address(address: str) -> Html:
@@ -65,15 +71,20 @@ def quote_text(words: str, cls: str = "") -> Html:
 
 def show_command(command: str) -> Html:
     """Return a command that can be copied."""
-    button = tag(
+    return tag("span", tag("code", command), build_copy(command, "Copy command"), cls="command")
+
+
+def build_copy(command: str, label: str | None = None) -> Html:
+    """Return a button that copies a command."""
+    return tag(
         "button",
         draw_icon("copy"),
         type="button",
         cls="icon-button",
         data_copy=command,
-        aria_label="Copy command",
+        title=None if label else f"Copy: {command}",
+        aria_label=label or f"Copy: {command}",
     )
-    return tag("span", tag("code", command), button, cls="command")
 
 
 def cut(words: str, length: int = 200) -> str:
@@ -142,6 +153,7 @@ def build_list(
 ) -> Html:
     """Return a list as a grid. Each row has a key, an address to open, and one child for each column.
 
+    A row with a link of the class `main-link` opens that, and needs no address.
     `keep`: a row that is no longer in the list stays, marked, until the reader moves on.
     """
     written = [_build_row(columns, key, href, cells) for key, href, cells in rows]
@@ -166,10 +178,15 @@ def build_list(
 
 
 def _build_row(columns: Sequence[Column], key: str, href: str | None, cells: Sequence[Child]) -> Html:
-    shown = [
-        tag("span", cell, role="cell", cls=column.cls) for column, cell in zip(columns, cells, strict=True)
-    ]
+    shown = [_build_cell(column, cell) for column, cell in zip(columns, cells, strict=True)]
     return tag("div", shown, role="row", cls="row", data_key=key, data_href=href, tabindex=-1)
+
+
+def _build_cell(column: Column, cell: Child) -> Html:
+    """Return a cell. A word or a time is the cell itself: half as many elements make a list paint sooner."""
+    if isinstance(cell, Element) and cell.startswith(("<span", "<time")):
+        return extend(cell, column.cls, role="cell")
+    return tag("span", cell, role="cell", cls=column.cls)
 
 
 def show_empty(title: str, words: Child, command: str | None = None) -> Html:
@@ -181,6 +198,34 @@ def show_empty(title: str, words: Child, command: str | None = None) -> Html:
         show_command(command) if command else None,
         cls="empty",
     )
+
+
+def show_problem(problem: MachineProblem) -> Html:
+    """Return a problem of this machine with the commands that help."""
+    commands = [tag("p", show_remedy(one)) for one in problem.remedies]
+    says = tag("p", draw_icon("warning"), tag("span", problem.says), cls="problem-says")
+    kind = "hint" if problem.hint else "problem"
+    return tag(
+        "div", says, commands, cls="problem", data_kind=kind, data_key=f"{problem.part} {problem.says}"
+    )
+
+
+def show_remedy(remedy: Remedy) -> Html | None:
+    """Return a remedy as a command to copy, and why it helps; None if there is no such command."""
+    try:
+        command = build_command_line(remedy)
+    except Refused:
+        return None
+    return join(show_command(command), tag("span", remedy.why, cls="quiet"))
+
+
+def build_remedy(remedy: Remedy) -> Html | None:
+    """Return a remedy as a button that does it, where the page can; else as a command to copy."""
+    given = json.dumps(remedy.parameters)
+    if not _CHANGING.get(remedy.operation) or json.dumps(PLACEHOLDER)[1:-1] in given:
+        return show_remedy(remedy)
+    button = build_button(build_command_line(remedy), remedy.operation, remedy.parameters, done="Done.")
+    return join(button, " ", tag("span", remedy.why, cls="quiet"))
 
 
 def show_facts(facts: Iterable[tuple[str, Child]]) -> Html:
@@ -198,4 +243,5 @@ def build_pager(path: str, query: Mapping[str, str], following: str | None) -> H
     words = "&".join(
         f"{quote(name)}={quote(value)}" for name, value in {**query, "cursor": following}.items()
     )
-    return tag("nav", tag("a", "Older", cls="button", href=f"{path}?{words}", rel="next"), aria_label="Pages")
+    link = tag("a", "Older", cls="button", href=f"{path}?{words}", rel="next")
+    return tag("nav", link, cls="pager", aria_label="Pages")

@@ -1,11 +1,10 @@
 """A refusal as a document: the facts, and its remedies as buttons or commands."""
 
-from scout.base.refusal import Diagnostic, Refused, Remedy, get_status
+from scout.base.refusal import Diagnostic, get_status
 from scout.protocol.correction import list_remedies
-from scout.protocol.operations import build_command_line
-from scout.web.html import Html, join, tag
+from scout.web.html import join, tag
 from scout.web.layout import PageBody
-from scout.web.parts import show_command, show_facts
+from scout.web.parts import show_facts, show_remedy
 
 
 def show_refusal(diagnostic: Diagnostic) -> PageBody:
@@ -13,14 +12,6 @@ def show_refusal(diagnostic: Diagnostic) -> PageBody:
     main = join(
         tag("p", diagnostic.message, cls="refusal"),
         show_facts((("Code", diagnostic.code),)),
-        [_show_remedy(remedy) for remedy in list_remedies(diagnostic)],
+        [tag("p", show_remedy(remedy)) for remedy in list_remedies(diagnostic)],
     )
     return PageBody("Refused", main, status=get_status(type(diagnostic)))
-
-
-def _show_remedy(remedy: Remedy) -> Html | None:
-    try:
-        command = build_command_line(remedy)
-    except Refused:
-        return None
-    return tag("p", show_command(command), tag("span", remedy.why, cls="quiet"))

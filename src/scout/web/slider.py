@@ -9,7 +9,6 @@ from scout.base.time import Time
 from scout.protocol.overview import Activity, ShowActivity
 from scout.protocol.scout import Scout
 from scout.web.html import Html, join, tag
-from scout.web.parts import show_time
 
 BUCKETS = 120
 _HEIGHT = 40
@@ -43,28 +42,10 @@ def build_slider(activity: Activity | None, place: PastPlace, at: Time | None) -
         "section",
         drawn,
         tag("div", _list_steps(activity, place, at), _build_field(place, at), cls="slider-steps"),
-        cls="slider card",
+        cls="slider",
         aria_label="Time",
         data_own=True,
     )
-
-
-def build_banner(activity: Activity | None, place: PastPlace, at: Time) -> Html:
-    """Return the notice above a view of the past, with the slider."""
-    words = tag(
-        "p",
-        "You see Scout as it was at ",
-        show_time(at, ago=False),
-        ". Nothing can be changed here. ",
-        tag("a", "Back to now", href=_write_present(place), cls="button", data_back=True),
-        cls="banner past-banner",
-        role="status",
-    )
-    return join(words, build_slider(activity, place, at))
-
-
-def _write_present(place: PastPlace) -> str:
-    return f"{place.path}?{urlencode(place.query)}" if place.query else place.path
 
 
 # -- the picture -------------------------------------------------------------------------------------

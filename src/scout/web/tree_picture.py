@@ -10,7 +10,7 @@ from scout.web.html import Html, tag
 _WIDE, _HIGH, _RIGHT, _DOWN = 210, 52, 44, 12  # a box, and the gaps beside and below it
 _DOTS = {
     "online": "good",
-    "working": "accent",
+    "waking": "accent",
     "waiting": "warn",
     "needs_attention": "warn",
     "unreachable": "bad",

@@ -32,7 +32,7 @@ from scout.model.flight import FLIGHT, Flight, FlightMove
 from scout.model.permission import PermissionRequest, format_request_title
 from scout.model.ref import RefKind
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.permit import Deed, Subject, is_person_for, may_read_attention
+from scout.policy.permit import Deed, Subject, is_person_for, is_requester, may_read_attention
 from scout.protocol.attention import (
     AgentNeeds,
     AttentionPage,
@@ -56,13 +56,22 @@ Raising = RaiseAttention | Need | Consult | Notify
 
 def show_item(tx: Transaction, item: Attention) -> AttentionView:
     """Return the item's view: addresses of its agents, and whether the caller may decide it."""
+    requester, is_open = find_requester(tx, item), item.state not in ATTENTION.terminal
+    may_decide = is_open and tx.allows(Deed.APPROVE, requester)
     return extend_record(
         AttentionView,
         count_held_asks(tx, item),
         agent_address=tx.address(item.agent_id),
         decided_by_address=tx.address(item.decided_by) if item.decided_by else None,
-        may_decide=item.state not in ATTENTION.terminal and tx.allows(Deed.APPROVE, find_requester(tx, item)),
+        may_decide=may_decide,
+        may_dismiss=may_decide or (is_open and may_always_dismiss(tx, item)),
+        raised_by_you=is_requester(tx.actor, requester),
     )
+
+
+def may_always_dismiss(tx: Transaction, item: Attention) -> bool:
+    """Whether the caller raised the item or is the operator: a dismissal grants nothing."""
+    return item.source.id == tx.sender or tx.is_operator
 
 
 def find_requester(tx: Transaction, item: Attention) -> Subject:

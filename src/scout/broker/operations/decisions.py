@@ -116,8 +116,7 @@ def _decide(
     tx: Transaction, request: Deciding, move: AttentionMove, text: str | None = None
 ) -> AttentionView:
     item = attention.find(tx, request.attention_id)
-    # A dismissal grants nothing, so an item's raiser and the operator may always dismiss it.
-    if not (move is AttentionMove.DISMISS and (item.source.id == tx.sender or tx.is_operator)):
+    if not (move is AttentionMove.DISMISS and attention.may_always_dismiss(tx, item)):
         tx.permit(Deed.APPROVE, attention.find_requester(tx, item))
     if item.state in ATTENTION.terminal:
         raise Refused(_build_too_late(tx, item, move))

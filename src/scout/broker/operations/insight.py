@@ -170,17 +170,24 @@ def _check_own(tx: Transaction, noun: str, ident: str, owner: str) -> None:
 
 def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
     """Return the usage of both ledgers over the last days: totals, and grouped as requested."""
+    return build_usage_report(tx, request, tx.now, lambda since: read_days(tx.ledger.connection, since))
+
+
+def build_usage_report(
+    tx: Transaction, request: ShowUsage, until: Time, read: Callable[[str], Iterable[UsageDay]]
+) -> UsageReport:
+    """Return the report of the days up to a time. `read` returns the usage since a day."""
     if not 1 <= request.days <= _MOST_DAYS:
         raise Refused(BadRequest(problem=f"days are 1 to {_MOST_DAYS}", field="days"))
     agent = agents.find(tx, request.agent, Deed.READ) if request.agent else None
-    since = _floor_to_day(tx.now).plus(-_DAY * (request.days - 1))
-    wanted, today = _build_filter(tx, agent), _format_date(tx.now)
-    found = tuple(read_days(tx.ledger.connection, _format_date(since)))
+    since = _floor_to_day(until).plus(-_DAY * (request.days - 1))
+    wanted, today = _build_filter(tx, agent), format_date(until)
+    found = tuple(read(format_date(since)))
     days = [one for one in found if one.day <= today and wanted(one.agent_id)]
     daily = request.by is GroupBy.DAY
     return UsageReport(
         since=since,
-        until=tx.now,
+        until=until,
         by=request.by,
         agent=tx.address(agent.id) if agent else None,
         totals={str(ledger): account for ledger, account in build_accounts(days).items()},
@@ -209,7 +216,8 @@ def _floor_to_day(now: Time) -> Time:
     return Time(now - now % (_DAY * 1_000_000))
 
 
-def _format_date(moment: Time) -> str:
+def format_date(moment: Time) -> str:
+    """Return the UTC day of a time."""
     return str(moment)[:10]
 
 
@@ -228,9 +236,7 @@ def _build_filter(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]
 
 def _group_by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, ...]:
     """Return the usage of every day, including days without usage."""
-    found: dict[str, list[UsageDay]] = {
-        _format_date(since.plus(_DAY * number)): [] for number in range(count)
-    }
+    found: dict[str, list[UsageDay]] = {format_date(since.plus(_DAY * number)): [] for number in range(count)}
     for one in days:
         found[one.day].append(one)
     return tuple(_build_spent(key, listed) for key, listed in found.items())

@@ -22,6 +22,7 @@ from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
 from scout.model.node import Node
 from scout.model.ref import Ref
+from scout.policy.machine import HarnessFact, MachineFacts, MachineProblem, list_machine_problems
 from scout.policy.permit import Deed, Subject, may_read_attention
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
@@ -104,7 +105,28 @@ def show_now(tx: Transaction, request: ShowNow) -> Now:
         agents=agents.count_agents(tx),
         paused=tx.services.paused,
         reservations=list_relevant_reservations(tx),
+        problems=_list_problems(tx) if tx.is_operator else (),
     )
+
+
+def _list_problems(tx: Transaction) -> tuple[MachineProblem, ...]:
+    """Return what is wrong with this machine, as far as it is known without asking any program."""
+    services, behind = tx.services, _find_history_progress(tx)
+    here = services.installation
+    facts = MachineFacts(
+        damage=services.read_damage(),
+        free=here.count_free_bytes() if here is not None else None,
+        running=services.version,
+        installed=here.read_version() if here is not None else "",
+        default_harness=services.default_harness,
+        harnesses={
+            name: HarnessFact(ready=probe.ready, missing=probe.missing, hint=probe.hint)
+            for name, probe in services.ready.items()
+        },
+        connectors=services.connector_states,
+        history=(behind.indexed, behind.events) if behind is not None else None,
+    )
+    return list_machine_problems(facts)
 
 
 def _get_last_look(tx: Transaction, me: str) -> Time | None:
@@ -134,7 +156,7 @@ def build_event_filter(tx: Transaction, request: Watch | ReadLog, look: OpenLedg
     """Return a predicate: an event matches the request and is readable; `look` opens the ledger."""
     agent_id = _find_agent_id(tx, request)
     reached = filter_for_agent(tx, agent_id, look) if agent_id else None
-    ids = {one for one in (_find_conversation_id(tx, request), request.work) if one}
+    ids = {one for one in (_find_conversation_id(tx, request), request.work, request.flight) if one}
     family = request.family or ""
     subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
     may_read = build_read_filter(tx, look)
@@ -216,8 +238,9 @@ def read_log(tx: Transaction, request: ReadLog) -> Page[Event]:
         return matches(event, list_concerned(event))
 
     agent_id = _find_agent_id(tx, request)
-    if request.newest:
-        return Page(items=_read_last_events(tx, agent_id, filtered, wanted))
+    if request.newest or request.before is not None:
+        before = _NEWEST if request.before is None else _check_number(request.before, "before")
+        return _read_last_events(tx, agent_id, filtered, before, wanted)
     after = _check_number(request.after)
     found: list[Event] = []
     seen = 0
@@ -239,26 +262,35 @@ def _read_events(tx: Transaction, agent_id: str | None, after: int) -> Iterable[
     return read_events_about_after(tx, agent_id, after, _STRETCH)
 
 
-def _check_number(after: int) -> int:
-    if not 0 <= after <= _NEWEST:
-        raise Refused(BadRequest(problem="log numbers start at 1", field="after"))
-    return after
+def _check_number(number: int, field: str = "after") -> int:
+    if not 0 <= number <= _NEWEST:
+        raise Refused(BadRequest(problem="log numbers start at 1", field=field))
+    return number
 
 
 def _read_last_events(
-    tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
-) -> tuple[Event, ...]:
-    """Return the newest matching events, oldest first; the log is scanned backwards."""
+    tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], before: int, wanted: int
+) -> Page[Event]:
+    """Return the newest matching events before a number, oldest first; the log is scanned backwards."""
     back = (
-        _read_backwards(tx, wanted) if agent_id is None else read_events_about_before(tx, agent_id, _NEWEST)
+        _read_backwards(tx, before, wanted)
+        if agent_id is None
+        else read_events_about_before(tx, agent_id, before)
     )
-    newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
-    return tuple(reversed(newest))
+    found, seen, last = list[Event](), 0, before
+    for event in islice(back, _SEARCHED):
+        seen, last = seen + 1, event.seq
+        if filtered(event):
+            found.append(event)
+        if len(found) == wanted:
+            break
+    more = last > 1 and (seen == _SEARCHED or len(found) == wanted)
+    return Page(items=tuple(reversed(found)), next=str(last) if more else None)
 
 
-def _read_backwards(tx: Transaction, wanted: int) -> Iterator[Event]:
-    """Yield the log from its end, read in chunks: the first has what is wanted, the next ones grow."""
-    end, chunk = tx.ledger.last_seq(), wanted
+def _read_backwards(tx: Transaction, before: int, wanted: int) -> Iterator[Event]:
+    """Yield the log backwards, read in chunks: the first has what is wanted, the next ones grow."""
+    end, chunk = min(tx.ledger.last_seq(), before - 1), wanted
     while end > 0:
         begin = max(end - min(chunk, _STRETCH), 0)
         yield from reversed(list(tx.ledger.facts("events_after", after=begin, limit=end - begin)))

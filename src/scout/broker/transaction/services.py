@@ -7,7 +7,19 @@ from scout.base.time import Time
 from scout.model.node import Pause
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
-from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots, TimeZones, TreePorts
+from scout.ports import (
+    Blobs,
+    Clock,
+    Harness,
+    Ids,
+    Installation,
+    KeptRuns,
+    Places,
+    Probe,
+    Snapshots,
+    TimeZones,
+    TreePorts,
+)
 from scout.protocol.overview import Status
 
 CONNECTORS = ("telegram", "whatsapp", "matrix", "slack")
@@ -56,6 +68,9 @@ class Services:
     snapshots: Snapshots | None = None
     runs: KeptRuns | None = None
     trees: TreePorts | None = None
+    installation: Installation | None = None
+    # What SQLite said about a damaged file; empty while it is sound.
+    read_damage: Callable[[], str] = lambda: ""
     node: str = ""
     operator: str = ""
     operator_agent: str = ""

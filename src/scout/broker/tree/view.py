@@ -16,7 +16,7 @@ from scout.broker.tree.found_folders import list_offers
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import Attention
 from scout.model.flight import Flight, FlightState
-from scout.model.status import get_status
+from scout.model.status import AgentStatus, get_status
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed
 from scout.ports import TreePorts, TreeState, TreeToCompare
@@ -87,8 +87,8 @@ def _read_state(state: TreeState) -> TreeFacts:
 
 
 def _draft(tx: Transaction, request: ShowTree) -> _Draft:
-    found = [one for one in _find_agents(tx, request) if _is_shown(tx, one, retired=request.retired)]
-    ordered = list(_order(found))
+    found = [one for one in find_agents(tx, request) if is_shown(tx, one, retired=request.retired)]
+    ordered = list(order_agents(list_related(found) if request.related else found))
     shown = ordered[:_MOST]
     here = _find_here(tx)
     rows = tuple(_show_agent(tx, agent, depth, here) for agent, depth in shown)
@@ -105,7 +105,7 @@ _FIRST_STEPS = (
 )
 
 
-def _find_agents(tx: Transaction, request: ShowTree) -> Iterable[Agent]:
+def find_agents(tx: Transaction, request: ShowTree) -> Iterable[Agent]:
     """Return the agents below an address, of a project, or all; by default, those of the caller's project."""
     if request.address is not None:
         top = tx.resolve(request.address).agent
@@ -156,12 +156,19 @@ def _page_all(tx: Transaction, query: str, **values: Any) -> Iterator[Agent]:
         before, count = page[-1].id, count + len(page)
 
 
-def _is_shown(tx: Transaction, agent: Agent, *, retired: bool) -> bool:
+def is_shown(tx: Transaction, agent: Agent, *, retired: bool) -> bool:
+    """Whether the caller sees an agent in a tree."""
     gone = agent.lifecycle is Lifecycle.RETIRED and not retired
     return not gone and is_agent(agent) and tx.view.shows(agent)
 
 
-def _order(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:
+def list_related(agents: Sequence[Agent]) -> list[Agent]:
+    """Return the agents that belong to a tree: those with a branch, a parent or a child."""
+    parents = {one.parent_id for one in agents}
+    return [one for one in agents if one.birth_branch or one.parent_id or one.id in parents]
+
+
+def order_agents(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:
     """Yield each agent after its parent, with its depth. An agent whose parent is not shown is at the top."""
     known = {one.id for one in agents}
     children: dict[str | None, list[Agent]] = {}
@@ -204,7 +211,15 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
     needs = [one for one in waits if one.source.id == agent.id]
     within = tx.rules.periods.online_within
     endpoints = tx.endpoints(agent.id)
-    work = _find_work(tx, agent, flights)
+    status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
+    row = build_row(tx, agent, depth, status, _find_work(tx, agent, flights))
+    return replace(row, here=agent.id == here)
+
+
+def build_row(
+    tx: Transaction, agent: Agent, depth: int, status: AgentStatus, work: Sequence[CurrentWork]
+) -> TreeAgent:
+    """Return an agent of a tree, without the facts of its work tree."""
     return TreeAgent(
         id=agent.id,
         address=tx.address(agent.id),
@@ -215,13 +230,12 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
         role=agent.tool_role,
         harness=agent.config.harness,
         lifecycle=agent.lifecycle,
-        status=get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within),
+        status=status,
         birth_branch=agent.birth_branch,
         project_root=agent.project_root,
         working_dir=agent.working_dir,
         work=work[0] if work else None,
         more_work=max(0, len(work) - 1),
-        here=agent.id == here,
     )
 
 
@@ -229,18 +243,20 @@ def _find_work(tx: Transaction, agent: Agent, flights: Sequence[Flight]) -> list
     """Return the open flights of an agent, running ones first, and its work items that no flight covers."""
     if not tx.allows(Deed.READ, build_subject(agent)):
         flights = [one for one in flights if one.requester_id == tx.actor.agent_id]
-        return [_show_flight(tx, one) for one in _rank_flights(flights)]
+        return show_flights(tx, flights)
     covered = {one.work_item_id for one in flights}
     items = tx.ledger.many(WorkItem, "work_owned_open", agent=agent.id, before=LAST, limit=_FEW)
     begun = [one for one in items if one.state is not WorkState.OPEN and one.id not in covered]
     return [
-        *(_show_flight(tx, one) for one in _rank_flights(flights)),
+        *show_flights(tx, flights),
         *(CurrentWork(id=one.id, title=get_record_title(tx, one), state=one.state) for one in begun),
     ]
 
 
-def _rank_flights(flights: Iterable[Flight]) -> list[Flight]:
-    return sorted(flights, key=lambda one: (one.state is not FlightState.RUNNING, one.id))
+def show_flights(tx: Transaction, flights: Iterable[Flight]) -> list[CurrentWork]:
+    """Return flights as the work of an agent, running ones first."""
+    ranked = sorted(flights, key=lambda one: (one.state is not FlightState.RUNNING, one.id))
+    return [_show_flight(tx, one) for one in ranked]
 
 
 def _show_flight(tx: Transaction, flight: Flight) -> CurrentWork:

@@ -49,7 +49,8 @@ def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options
         for event in answer["items"]:
             print_out(format_event(event, names))
         if answer.get("next"):
-            note(f"more: --after {answer['items'][-1]['seq']}")
+            older = parameters.get("newest") or parameters.get("before") is not None
+            note(f"more: --{'before' if older else 'after'} {answer['next']}")
         return 0
     show(operation, answer, manner.as_json, line)
     return 0
@@ -123,6 +124,7 @@ def _show_summary(now: dict[str, Any]) -> None:
         from scout.cli.output.insight import pause_line
 
         print_out(pause_line(now["paused"]))
+    _show_problems(now.get("problems") or ())
     _show_needs(now)
     _print_section(
         "Working", format_flights(now["open"], _SHOWN), len(now["open"]), "scout flight list --open"
@@ -140,6 +142,17 @@ def _show_summary(now: dict[str, Any]) -> None:
     if not agents and not now.get("moment"):
         print_out("Begin: scout setup  (connects Claude Code, Codex and others)")
         print_out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
+
+
+def _show_problems(problems: Sequence[dict[str, Any]]) -> None:
+    """Show what is wrong with this machine; hints are for `scout doctor`."""
+    wrong = [one for one in problems if not one.get("hint")]
+    if wrong:
+        lines = [f"  {paint('problem', 'red')}  {join_words(one['says'])}" for one in wrong]
+        _print_section("This machine", lines, len(lines), "scout doctor")
+        remedies = [remedy for one in wrong for remedy in one.get("remedies", ())]
+        for command in dict.fromkeys(one["command"] for one in remedies if "command" in one):
+            print_out(f"  try: {command}")
 
 
 def _show_reserved(held: Sequence[dict[str, Any]]) -> None:

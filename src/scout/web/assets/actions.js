@@ -2,7 +2,7 @@
 // Buttons and forms in the document: each calls one operation, as its data says.
 
 import { call, copy, describeRefusal, showRefusal } from "./api.js";
-import { toast } from "./dom.js";
+import { findPlace, toast } from "./dom.js";
 import { refreshSoon } from "./refresh.js";
 import { signOut } from "./session.js";
 
@@ -38,11 +38,12 @@ async function press(pressed) {
 
 /** A row is a link to what it shows, unless something in it was pressed. @param {Element} target @param {MouseEvent} event */
 function followRow(target, event) {
-  const row = /** @type {HTMLElement | null} */ (target.closest(".row[data-href], .card[data-href]"));
-  if (!row?.dataset.href || target.closest("a, button, input, select, label, summary, details")) return;
+  const row = target.closest(".row, .card");
+  const href = row ? findPlace(row) : null;
+  if (!href || target.closest("a, button, input, select, label, summary, details")) return;
   if (window.getSelection()?.toString()) return;
-  if (event.ctrlKey || event.metaKey) window.open(row.dataset.href, "_blank", "noopener");
-  else location.assign(row.dataset.href);
+  if (event.ctrlKey || event.metaKey) window.open(href, "_blank", "noopener");
+  else location.assign(href);
 }
 
 // -- forms ---------------------------------------------------------------------------------------------

@@ -34,6 +34,11 @@ export function visible(text) {
   });
 }
 
+/** What a row or card opens: the address in it, or that of its main link. @param {Element} row @returns {string | null} */
+export function findPlace(row) {
+  return row.getAttribute("data-href") ?? row.querySelector("a.main-link")?.getAttribute("href") ?? null;
+}
+
 /** @param {string} id */
 export function shorten(id) {
   const [prefix, rest = ""] = id.split(/_(.*)/s);

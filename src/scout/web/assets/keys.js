@@ -2,7 +2,7 @@
 // The keyboard: the same keys as in the terminal application, from one table.
 
 import { tables } from "./api.js";
-import { el } from "./dom.js";
+import { el, findPlace } from "./dom.js";
 
 /** @type {Record<string, () => void>} */
 const doors = {};
@@ -83,13 +83,15 @@ function step(by) {
 /** @param {HTMLElement | null} row */
 function open(row) {
   if (!row || document.activeElement !== row) return false;
-  const link = row.dataset.href ?? row.querySelector("a")?.getAttribute("href");
+  const link = findPlace(row) ?? row.querySelector("a")?.getAttribute("href");
   if (link) location.assign(link);
   return true;
 }
 
 function back() {
-  if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body) document.activeElement.blur();
+  const menu = /** @type {HTMLElement | null} */ (document.querySelector("[popover]:popover-open"));
+  if (menu) menu.hidePopover();
+  else if (document.activeElement instanceof HTMLElement && document.activeElement !== document.body) document.activeElement.blur();
   return true;
 }
 
@@ -164,4 +166,10 @@ provide("keys", () => {
     }
   });
   dialog("Keys", el("div", { class: "dialog-body" }, rows));
+});
+
+// On a wide screen the views are always there: the menu of a narrow one must not stay open above them.
+matchMedia("(min-width: 701px)").addEventListener("change", (wide) => {
+  const views = document.getElementById("views");
+  if (wide.matches && views?.matches(":popover-open")) views.hidePopover();
 });

@@ -26,3 +26,13 @@ for (const range of document.querySelectorAll("input[data-slider]")) {
     location.assign(`${range.dataset["slider"] ?? ""}${encodeURIComponent(read(range).toISOString())}`);
   });
 }
+
+// The past is read-only, and its links stay in it: a row of the past opens the record as it was.
+const moment = new URLSearchParams(location.search).get("at");
+for (const link of document.querySelectorAll("main[data-past] :is([href^='/'], [data-href])")) {
+  const name = link.hasAttribute("href") ? "href" : "data-href";
+  const url = new URL(link.getAttribute(name) ?? "", location.href);
+  if (!moment || link.closest(".slider, .past-banner") || url.searchParams.has("at")) continue;
+  url.searchParams.set("at", moment);
+  link.setAttribute(name, `${url.pathname}${url.search}${url.hash}`);
+}

@@ -1,10 +1,9 @@
 // @ts-check
-// Boxes to write in: @ completion, attachments, Ctrl-Enter; downloads; and the live tail of a session.
+// Boxes to write in: @ completion, attachments, Ctrl-Enter; and downloads.
 
 import { call, showRefusal } from "./api.js";
-import { el, visible } from "./dom.js";
+import { el } from "./dom.js";
 import { findAgents, offer } from "./find.js";
-import { ready } from "./session.js";
 
 const MENTION = /(^|\s)@([\w.:/#?-]*)$/;
 
@@ -47,34 +46,4 @@ async function download(sha256, name) {
   } catch (error) {
     await showRefusal(error);
   }
-}
-
-// -- the tail of a session -----------------------------------------------------------------------------
-
-const KEPT = 500; // lines
-const tail = /** @type {HTMLElement | null} */ (document.querySelector("[data-tail]"));
-if (tail) void followTail(tail);
-
-/** @param {HTMLElement} place */
-async function followTail(place) {
-  if (!(await ready)) return;
-  let after = Number(place.dataset.next);
-  place.scrollTop = place.scrollHeight;
-  while (place.isConnected) {
-    try {
-      const found = await call("session.tail", { sessionId: place.dataset.tail, after, wait: 30, limit: 200 });
-      after = found.next;
-      for (const line of found.lines) append(place, line);
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 3000));
-    }
-  }
-}
-
-/** @param {HTMLElement} place @param {{who: string, text: string}} line */
-function append(place, line) {
-  const atEnd = place.scrollHeight - place.scrollTop - place.clientHeight < 40;
-  place.append(el("div", { class: "tail-line", "data-who": line.who }, el("span", { class: "tail-who" }, line.who), el("span", null, visible(line.text))));
-  while (place.childElementCount > KEPT) place.firstElementChild?.remove();
-  if (atEnd) place.scrollTop = place.scrollHeight;
 }

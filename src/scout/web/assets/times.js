@@ -18,8 +18,6 @@ export function localize(root = document) {
     const at = new Date(one.getAttribute("datetime") ?? "");
     const words = one.hasAttribute("data-ago") ? ago(at) : LONG.format(at);
     if (one.textContent !== words) one.textContent = words;
-    const title = LONG.format(at);
-    if (one.getAttribute("title") !== title) one.setAttribute("title", title);
   }
 }
 
@@ -29,5 +27,11 @@ function ago(at) {
   if (seconds < 0) return `in ${duration(-seconds)}`;
   return seconds < 86400 * 7 ? duration(seconds) : SHORT.format(at);
 }
+
+// The whole time is shown on hover; it is written when it is asked for.
+document.addEventListener("mouseover", (event) => {
+  const time = event.target instanceof HTMLTimeElement ? event.target : null;
+  if (time) time.title = LONG.format(new Date(time.dateTime));
+});
 
 setInterval(() => document.hidden || localize(), 10_000);

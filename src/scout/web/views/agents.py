@@ -1,7 +1,7 @@
 """Agents: the list, by path, branch or project; and one agent."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 from scout.model.agent import Lifecycle, WakePolicy
@@ -102,7 +102,7 @@ def _show_group(name: str, agents: list[AgentView]) -> Html:
     rows = [(one.id, f"/agents/{one.id}", _list_cells(one)) for one in agents]
     body = build_list("agents", f"Agents of {name}" if name else "Agents", _COLUMNS, rows)
     title = tag("h2", name, cls="group-title") if name else None
-    return tag("section", title, body, cls="card group", data_key=f"group {name}")
+    return tag("section", title, body, cls="sheet group", data_key=f"group {name}")
 
 
 def _list_cells(one: AgentView) -> tuple[Html, Html, Html, str, Html]:
@@ -118,10 +118,12 @@ def _list_cells(one: AgentView) -> tuple[Html, Html, Html, str, Html]:
 async def show_agent(request: PageRequest) -> PageBody:
     """Return one agent: what it does, what it owes, its settings and its history."""
     scout = request.scout
-    agent = await scout.call(ShowAgent(address=request.segments[0]))
-    flights = await scout.call(ListFlights(agent=agent.id, limit=15))
-    work = await scout.call(ListWork(owner_id=agent.id, limit=20))
-    events = await scout.call(ReadLog(agent=agent.id, newest=True, limit=25))
+    agent = await scout.call(ShowAgent(address=request.segments[0], at=request.at))
+    moment = agent.moment or None
+    flights = await scout.call(ListFlights(agent=agent.id, limit=15, at=request.at))
+    work = await scout.call(ListWork(owner_id=agent.id, limit=20, at=request.at))
+    until = moment.seq + 1 if moment is not None else None
+    events = await scout.call(ReadLog(agent=agent.id, newest=until is None, before=until, limit=25))
     names = await find_names(scout, events.items)
     empty = show_empty("No flights yet.", "Ask it something above.")
     main = join(
@@ -143,9 +145,9 @@ async def show_agent(request: PageRequest) -> PageBody:
         ),
     )
     body = tag("div", main, cls="columns", data_ask_to=agent.address)
-    return PageBody(
-        agent.address, body, ("collab",), tag("span", agent.address, cls="mono"), _list_actions(agent)
-    )
+    actions = None if moment else _list_actions(agent)
+    heading = tag("span", agent.address, cls="mono")
+    return PageBody(agent.address, body, ("collab",), heading, actions, moment=moment)
 
 
 def _list_actions(agent: AgentDetail) -> Child:
@@ -192,28 +194,39 @@ def _show_facts(agent: AgentDetail) -> Html:
 
 def _show_settings(agent: AgentDetail) -> Html:
     config = agent.config
-    policies = [
-        tag("option", one.replace("_", " "), value=one, selected=one == config.wake_policy)
-        for one in WakePolicy
+    values = {"description": config.description, "harness": config.harness, "model": config.model}
+    form = show_settings_form(agent.id, values, config.wake_policy, str(config.permission_profile))
+    return build_panel("Settings", form)
+
+
+def show_settings_form(
+    agent_id: str,
+    values: Mapping[str, str | None],
+    policy: WakePolicy = WakePolicy.ON_DEMAND,
+    profile: str = "",
+) -> Html:
+    """Return the form of an agent's settings."""
+    policies = [tag("option", one.replace("_", " "), value=one, selected=one == policy) for one in WakePolicy]
+    fields = [
+        _build_field(name.capitalize(), f"config.{name}", values.get(name))
+        for name in ("description", "harness", "model")
     ]
-    form = tag(
+    foot = tag(
+        "div",
+        tag("button", "Save", type="submit", cls="button"),
+        tag("span", profile, cls="quiet"),
+        cls="box-foot",
+    )
+    return tag(
         "form",
-        _build_field("Description", "config.description", config.description),
-        _build_field("Harness", "config.harness", config.harness),
-        _build_field("Model", "config.model", config.model),
+        fields,
         tag("label", "Wake policy", tag("select", policies, name="config.wakePolicy")),
-        tag(
-            "div",
-            tag("button", "Save", type="submit", cls="button"),
-            tag("span", str(config.permission_profile), cls="quiet"),
-            cls="box-foot",
-        ),
+        foot,
         cls="settings-form",
         data_form="agent.config",
-        data_parameters=json.dumps({"address": agent.id}),
+        data_parameters=json.dumps({"address": agent_id}),
         data_done="Saved.",
     )
-    return build_panel("Settings", form)
 
 
 def _build_field(label: str, name: str, value: str | None) -> Html:

@@ -1,13 +1,17 @@
 """Flight: its timeline, what it says, what it changed, and what you can do with it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.flight import FlightState
+from scout.model.history import Moment
 from scout.protocol.asks import FlightView, GetFlight
 from scout.protocol.insight import Explanation, Why
-from scout.protocol.observation import Diff, ShowDiff, Tail, TailSession
+from scout.protocol.observation import Diff, ShowDiff, TailSession
 from scout.protocol.scout import Scout
 from scout.protocol.sessions import GetSession
 from scout.web.html import Child, Html, join, lines, tag
@@ -15,6 +19,7 @@ from scout.web.layout import PageBody
 from scout.web.parts import (
     build_button,
     build_panel,
+    build_remedy,
     cut,
     link_conversation,
     quote_text,
@@ -27,6 +32,7 @@ from scout.web.parts import (
 )
 from scout.web.timeline import draw_timeline, list_segments
 from scout.web.views.request import PageRequest
+from scout.web.views.session import build_transcript
 from scout.web.views.talk import build_ask_box
 from scout.web.views.why import list_decisions
 
@@ -38,21 +44,44 @@ _FAMILIES = ("collab.flight", "collab.delivery", "collab.session", "collab.atten
 async def show_flight(request: PageRequest) -> PageBody:
     """Return one flight."""
     scout = request.scout
-    flight = await scout.call(GetFlight(flight_id=request.segments[0]))
-    why = await scout.call(Why(id=flight.id))
-    diff = await _read_diff(scout, flight.id) if request.get_flag("diff") else None
+    flight = await scout.call(GetFlight(flight_id=request.segments[0], at=request.at))
+    moment = flight.moment or None
+    why = _read_until(await scout.call(Why(id=flight.id)), moment)
+    now = moment.at if moment is not None else Time.parse(datetime.now(UTC).isoformat())
+    timeline = draw_timeline(list_segments(why.steps, now))
     main = join(
         _show_facts(flight),
-        _show_timeline(why),
+        build_panel("Timeline", timeline, cls="wide"),
         _show_result(flight),
-        await _show_output(scout, flight),
-        _show_changes(flight, diff, asked=request.get_flag("diff")),
+        None if moment else await _show_present(request, flight),
         _show_why(why),
         _show_ask_back(flight),
     )
     heading = join("Flight ", tag("span", shorten(flight.id), cls="quiet", title=flight.id))
     body = tag("div", main, cls="columns", data_key=flight.id)
-    return PageBody(f"Flight {shorten(flight.id)}", body, _FAMILIES, heading, _list_actions(flight))
+    actions = None if moment else _list_actions(flight)
+    return PageBody(f"Flight {shorten(flight.id)}", body, _FAMILIES, heading, actions, moment=moment)
+
+
+async def _show_present(request: PageRequest, flight: FlightView) -> Html:
+    """Return what is known only now: the live output, and what changed in the work tree."""
+    diff = await _read_diff(request.scout, flight.id) if request.get_flag("diff") else None
+    return join(
+        await _show_output(request.scout, flight),
+        _show_changes(flight, diff, asked=request.get_flag("diff")),
+    )
+
+
+def _read_until(why: Explanation, moment: Moment | None) -> Explanation:
+    """Return the steps and decisions up to a moment."""
+    if moment is None:
+        return why
+    return replace(
+        why,
+        says="",
+        steps=tuple(one for one in why.steps if one.seq <= moment.seq),
+        decisions=tuple(one for one in why.decisions if one.seq <= moment.seq),
+    )
 
 
 def _list_actions(flight: FlightView) -> Child:
@@ -67,7 +96,11 @@ def _show_facts(flight: FlightView) -> Html:
     facts = show_facts(
         (
             ("State", join(show_state(flight.state), " ", tag("span", flight.phase, cls="quiet"))),
-            ("Why", tag("span", flight.reason, data_field="reason") if flight.reason else None),
+            # While it runs, the reason is its last sign of life: the tool that it used.
+            (
+                "Doing" if flight.state is FlightState.RUNNING else "Why",
+                tag("span", flight.reason, data_field="reason") if flight.reason else None,
+            ),
             ("Waits for", f"{on.kind.replace('_', ' ')} {on.ref or ''}" if on is not None else None),
             ("Until", show_time(on.until) if on is not None and on.until is not None else None),
             ("From", show_address(flight.requester_address)),
@@ -75,7 +108,9 @@ def _show_facts(flight: FlightView) -> Html:
             ("Conversation", link_conversation(flight.conversation_id, shorten(flight.conversation_id))),
             (
                 "Session",
-                tag("a", shorten(flight.session_id), href="/sessions") if flight.session_id else None,
+                tag("a", shorten(flight.session_id), href=f"/sessions/{flight.session_id}")
+                if flight.session_id
+                else None,
             ),
             ("Harness", flight.harness_observed or flight.harness_requested),
             ("Model", flight.model_observed or flight.model_resolved or flight.model_requested),
@@ -87,16 +122,9 @@ def _show_facts(flight: FlightView) -> Html:
     return build_panel("What was asked", quote_text(flight.body), facts, cls="wide", ident="asked")
 
 
-def _show_timeline(why: Explanation) -> Html:
-    now = Time.parse(datetime.now(UTC).isoformat())
-    return build_panel("Timeline", draw_timeline(list_segments(why.steps, now)), cls="wide")
-
-
 def _show_result(flight: FlightView) -> Html | None:
     if flight.error is not None:
-        remedies = [
-            tag("p", tag("span", one.why or one.operation, cls="quiet")) for one in flight.error.remedies
-        ]
+        remedies = [tag("p", build_remedy(one)) for one in flight.remedies or flight.error.remedies]
         words = tag("p", f"{flight.error.code}: {flight.error.message}", cls="refusal")
         return build_panel("Failed", words, remedies, cls="wide", ident="result")
     if flight.output is not None:
@@ -113,7 +141,10 @@ async def _show_output(scout: Scout, flight: FlightView) -> Html | None:
     except Refused:
         return await _show_log(scout, flight.session_id)
     return build_panel(
-        "Live output", build_tail(tail), note=tag("span", "read-only", cls="quiet"), cls="wide"
+        "Live output",
+        build_transcript(tail, live=flight.state in _OPEN),
+        note=tag("span", "read-only", cls="quiet"),
+        cls="wide",
     )
 
 
@@ -125,27 +156,6 @@ async def _show_log(scout: Scout, session_id: str) -> Html | None:
     if not session.log_tail:
         return None
     return build_panel("Live output", quote_text("\n".join(session.log_tail)), cls="wide")
-
-
-def build_tail(tail: Tail) -> Html:
-    """Return the last lines of a transcript. The page adds new ones as they come."""
-    rows = [_show_line(line.who, line.text) for line in tail.lines]
-    return tag(
-        "div",
-        rows,
-        cls="tail",
-        data_own=True,
-        data_tail=tail.session_id,
-        data_next=tail.next,
-        tabindex=0,
-        role="log",
-    )
-
-
-def _show_line(who: str, words: str) -> Html:
-    return tag(
-        "div", tag("span", who, cls="tail-who"), tag("span", lines(words)), cls="tail-line", data_who=who
-    )
 
 
 async def _read_diff(scout: Scout, flight_id: str) -> Diff | str:
@@ -172,14 +182,15 @@ def _show_changes(flight: FlightView, diff: Diff | str | None, *, asked: bool) -
     patch = diff.patch.split("\n")
     cut_off = diff.cut or len(patch) > _SHOWN
     more = show_command(f"scout diff {flight.id}") if cut_off else None
-    body = (
-        tag("pre", [_show_patch_line(line) for line in patch[:_SHOWN]], cls="patch", tabindex=0)
-        if diff.patch
-        else tag("p", "Nothing has changed.", cls="quiet")
-    )
+    body = show_patch(patch[:_SHOWN]) if diff.patch else tag("p", "Nothing has changed.", cls="quiet")
     return build_panel(
         "Changes", quote_text(diff.stat) if diff.stat else None, body, more, cls="wide", ident="changes"
     )
+
+
+def show_patch(patch: Sequence[str]) -> Html:
+    """Return the lines of a patch, coloured by what they do."""
+    return tag("pre", [_show_patch_line(line) for line in patch], cls="patch", tabindex=0)
 
 
 def _show_patch_line(line: str) -> Html:

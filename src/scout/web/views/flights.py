@@ -58,7 +58,7 @@ async def show_flights(request: PageRequest) -> PageBody:
     empty = show_empty(
         "No flights here.", "An ask begins a flight. Press c, or type:", "scout ask @NAME 'Review this.'"
     )
-    body = tag("div", list_flights("flights", "Flights", found.items, empty=empty), cls="card")
+    body = tag("div", list_flights("flights", "Flights", found.items, empty=empty), cls="sheet")
     main = join(_build_tabs(query), body, build_pager("/flights", query, found.next))
     return PageBody("Flights", main, ("collab.flight",), moment=found.moment or None)
 
@@ -80,7 +80,7 @@ def _build_tabs(query: dict[str, str]) -> Html:
 
 def list_flights(name: str, label: str, flights: tuple[FlightView, ...], *, empty: Html) -> Html:
     """Return flights as a list, one line each."""
-    rows = [(one.id, f"/flights/{one.id}", _list_cells(one)) for one in flights]
+    rows = [(one.id, None, _list_cells(one)) for one in flights]
     return build_list(name, label, FLIGHT_COLUMNS, rows, empty=empty)
 
 

@@ -30,7 +30,7 @@ async def show_inbox(request: PageRequest) -> PageBody:
     if not found.items:
         main = show_empty("Your inbox is empty.", "Approvals and questions of agents appear here.")
     else:
-        main = join(_build_bulk(), *_group(found.items), pager)
+        main = join(build_bulk(), *_group(found.items, past=bool(found.moment)), pager)
     return PageBody(
         "Inbox",
         tag("div", main, data_list="inbox", data_keep=True),
@@ -45,7 +45,7 @@ def _write_link(query: dict[str, str], at: str | None) -> str:
     return f"/inbox?{urlencode(kept)}" if kept else "/inbox"
 
 
-def _group(items: tuple[AttentionView, ...]) -> list[Html]:
+def _group(items: tuple[AttentionView, ...], *, past: bool) -> list[Html]:
     """Return the items by agent. Agents keep the order of their first item: the highest risk is on top."""
     order = {item.agent_address: number for number, item in reversed([*enumerate(items)])}
     ordered = sorted(items, key=lambda item: order[item.agent_address])
@@ -53,7 +53,7 @@ def _group(items: tuple[AttentionView, ...]) -> list[Html]:
         tag(
             "section",
             tag("h2", address or "Scout", cls="group-title"),
-            [show_item(item, selectable=True) for item in group],
+            [show_item(item, selectable=True, past=past) for item in group],
             cls="group",
             data_key=f"group {address}",
             data_list=f"group {address}",
@@ -64,7 +64,7 @@ def _group(items: tuple[AttentionView, ...]) -> list[Html]:
     ]
 
 
-def _build_bulk() -> Html:
+def build_bulk(*, shown: bool = False) -> Html:
     """Return the bar that decides several items at once. The page shows it while some are selected."""
     buttons = [
         tag("button", label, type="button", cls=f"button {cls}", data_bulk=move)
@@ -80,7 +80,7 @@ def _build_bulk() -> Html:
         count,
         buttons,
         cls="bulk",
-        hidden=True,
+        hidden=not shown,
         data_own=True,
         data_key="bulk",
         role="toolbar",

@@ -24,8 +24,11 @@ _DONE = {
 }
 
 
-def show_item(item: AttentionView, *, selectable: bool = False) -> Html:
-    """Return one item as a card: the exact request first, then who asks, then the decision."""
+def show_item(item: AttentionView, *, selectable: bool = False, past: bool = False) -> Html:
+    """Return one item as a card: the exact request first, then who asks, then the decision.
+
+    `past`: it is shown as it was, and nobody decides it now.
+    """
     is_open = item.state in _OPEN
     box = None
     if selectable and is_open and item.may_decide:
@@ -44,7 +47,7 @@ def show_item(item: AttentionView, *, selectable: bool = False) -> Html:
         show_time(item.created_at),
         cls="item-head",
     )
-    decision = _build_decision(item) if is_open else _show_outcome(item)
+    decision = _build_decision(item, past=past) if is_open else _show_outcome(item)
     return tag(
         "article",
         head,
@@ -101,11 +104,25 @@ def _list_warnings(wish: PermissionRequest) -> list[Html]:
     return found
 
 
-def _build_decision(item: AttentionView) -> Child:
-    if not item.may_decide:
-        return tag("span", "Another person decides this.", cls="quiet")
-    buttons = [_build_move(item, number) for number in range(len(item.actions))]
-    return [*buttons, _build_standing(item) if item.permission is not None else None]
+def _build_decision(item: AttentionView, *, past: bool) -> Child:
+    moves = [number for number, action in enumerate(item.actions) if _may_move(item, action.move)]
+    buttons = [_build_move(item, number) for number in moves]
+    standing = _build_standing(item) if item.permission is not None and item.may_decide else None
+    words = None if item.may_decide else tag("span", _explain_decider(item, past=past), cls="quiet")
+    return [words, *buttons, standing]
+
+
+def _may_move(item: AttentionView, move: AttentionMove) -> bool:
+    return item.may_decide or (item.may_dismiss and move is AttentionMove.DISMISS)
+
+
+def _explain_decider(item: AttentionView, *, past: bool) -> str:
+    """Return who decides an item that the reader does not decide."""
+    if past:
+        return f"It was waiting for {item.user}."
+    if item.raised_by_you:
+        return "You raised it, and nobody approves their own request."
+    return f"It is for {item.user}, who decides it."
 
 
 def _build_move(item: AttentionView, number: int) -> Html:

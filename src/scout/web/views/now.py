@@ -1,5 +1,8 @@
-"""Now: what needs you, what runs, what finished since you looked."""
+"""Now: what needs you, what runs, what finished since you looked, and problems of this machine."""
 
+from collections.abc import Sequence
+
+from scout.policy.machine import MachineProblem
 from scout.protocol.agents import AgentView
 from scout.protocol.overview import Now, ShowNow
 from scout.web.html import Html, join, tag
@@ -10,7 +13,9 @@ from scout.web.parts import (
     build_list,
     build_panel,
     show_address,
+    show_command,
     show_empty,
+    show_problem,
     show_state,
 )
 from scout.web.views.flights import list_flights
@@ -25,14 +30,33 @@ async def show_now(request: PageRequest) -> PageBody:
     now = await request.scout.call(ShowNow(at=request.at))
     seen = build_button("Mark as seen", "now.seen", {"at": str(now.at)}, done="Marked as seen.")
     main = join(_show_needs(now), _show_running(now), _show_finished(now, seen), _show_online(now))
-    return PageBody("Now", tag("div", main, cls="columns now"), _FAMILIES, moment=now.moment or None)
+    body = join(_show_problems(now.problems), tag("div", main, cls="columns now"))
+    return PageBody("Now", body, _FAMILIES, moment=now.moment or None)
+
+
+def _show_problems(problems: Sequence[MachineProblem]) -> Html | None:
+    """Return what is wrong with this machine, and hints behind a fold; nothing on a sound machine."""
+    wrong = [show_problem(one) for one in problems if not one.hint]
+    hints = [show_problem(one) for one in problems if one.hint]
+    if not problems:
+        return None
+    words = f"{len(hints)} hint{'' if len(hints) == 1 else 's'} about this machine"
+    fold = tag("details", tag("summary", words), hints, cls="hints", data_key="hints") if hints else None
+    note = show_command("scout doctor")
+    shown = build_panel("This machine", *wrong, note=note, ident="machine", cls="problems") if wrong else None
+    return join(shown, fold)
 
 
 def _show_needs(now: Now) -> Html:
     if not now.needs_me:
         body = show_empty("Nothing needs you.", "Approvals and questions of agents appear here.")
     else:
-        body = tag("div", [show_item(item) for item in now.needs_me[:5]], data_list="needs", data_keep=True)
+        body = tag(
+            "div",
+            [show_item(item, past=bool(now.moment)) for item in now.needs_me[:5]],
+            data_list="needs",
+            data_keep=True,
+        )
     total = sum(one.open for one in now.needs_by_agent)
     note = tag("a", f"All {total}", href="/inbox") if total else None
     return build_panel("Needs you", body, note=note, cls="wide")

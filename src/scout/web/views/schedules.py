@@ -55,7 +55,7 @@ async def show_schedules(request: PageRequest) -> PageBody:
     found = await request.scout.call(
         ListSchedules(all=every, limit=100, cursor=request.query.get("cursor") or None)
     )
-    rows = [(one.id, f"/schedules/{one.id}", _list_cells(one)) for one in found.items]
+    rows = [(one.id, None, _list_cells(one)) for one in found.items]
     empty = show_empty(
         "Nothing is scheduled.",
         "Repeat an ask at set times, with the form above or in a terminal:",

@@ -104,7 +104,15 @@ def _show_output(session: SessionView, tail: Tail | None, problem: str | None) -
     if tail is None:
         return tag("div", tag("p", problem or "", cls="quiet"), log)
     live = session.state in (SessionState.STARTING, SessionState.LIVE)
-    entries = tag(
+    entries = build_transcript(tail, live=live)
+    if not tail.lines and not live:
+        entries = show_empty("Its program has written nothing.", "The output of a turn appears here.")
+    return join(entries, tag("p", f"Read from {tail.source}. Scout keeps no copy.", cls="quiet"), log)
+
+
+def build_transcript(tail: Tail, *, live: bool) -> Html:
+    """Return the last entries of a transcript. While it is live, the page adds new ones as they come."""
+    return tag(
         "div",
         [_show_entry(one) for one in tail.lines],
         cls="transcript",
@@ -112,13 +120,10 @@ def _show_output(session: SessionView, tail: Tail | None, problem: str | None) -
         aria_label="Output of the program",
         tabindex=0,
         data_own=True,
-        data_key=f"tail {session.id}",
-        data_tail=session.id if live else None,
+        data_key=f"tail {tail.session_id}",
+        data_tail=tail.session_id if live else None,
         data_next=tail.next,
     )
-    if not tail.lines and not live:
-        entries = show_empty("Its program has written nothing.", "The output of a turn appears here.")
-    return join(entries, tag("p", f"Read from {tail.source}. Scout keeps no copy.", cls="quiet"), log)
 
 
 def _show_entry(entry: TailEntry) -> Html:

@@ -13,6 +13,7 @@ from scout.web.layout import PageBody
 from scout.web.parts import (
     Column,
     build_button,
+    build_copy,
     build_list,
     build_pager,
     build_panel,
@@ -54,16 +55,13 @@ async def show_sessions(request: PageRequest) -> PageBody:
     """Return the sessions that have not ended (`all`: also the ended ones), and those Scout does not know."""
     every = request.get_flag("all")
     found = await request.scout.call(
-        ListSessions(live=not every, limit=_SHOWN, cursor=request.query.get("cursor") or None)
+        ListSessions(live=not every, limit=_SHOWN, cursor=request.query.get("cursor") or None, at=request.at)
     )
-    seen = await request.scout.call(ShowTopology(live=not every, limit=20))
-    unknown = [one for one in seen.items if one.session_id is None]
-    pager = build_pager("/sessions", {"all": "1"} if every else {}, found.next)
+    kept = {**({"all": "1"} if every else {}), **({"at": request.at} if request.at else {})}
+    pager = build_pager("/sessions", kept, found.next)
     main = join(
         build_panel("Sessions of agents", _list_known(found.items), pager, ident="known", cls="wide"),
-        build_panel(
-            "Not known to Scout", _list_unknown(unknown, seen.harnesses), ident="unknown", cls="wide"
-        ),
+        build_panel("Not known to Scout", await _show_unknown(request, every), ident="unknown", cls="wide"),
     )
     switch = tag(
         "a",
@@ -71,7 +69,23 @@ async def show_sessions(request: PageRequest) -> PageBody:
         cls="button",
         href="/sessions" + ("" if every else "?all=1"),
     )
-    return PageBody("Sessions", tag("div", main, cls="columns"), _FAMILIES, actions=switch)
+    return PageBody(
+        "Sessions",
+        tag("div", main, cls="columns"),
+        _FAMILIES,
+        actions=switch,
+        moment=found.moment or None,
+    )
+
+
+async def _show_unknown(request: PageRequest, every: bool) -> Html:
+    """Return what harnesses run that Scout does not know. That is seen, not stored: it has no past."""
+    if request.at is not None:
+        return show_empty(
+            "Not known for the past.", "Programs outside Scout, and processor and memory, are seen only now."
+        )
+    seen = await request.scout.call(ShowTopology(live=not every, limit=20))
+    return _list_unknown([one for one in seen.items if one.session_id is None], seen.harnesses)
 
 
 def _list_known(sessions: Iterable[ListedSession]) -> Html:
@@ -97,7 +111,7 @@ def _list_cells(one: ListedSession) -> tuple[Child, ...]:
         show_processor(one.load),
         show_memory(one.load),
         show_time(one.last_event_at or one.created_at),
-        stop,
+        [None if ended else build_copy(f"scout open {one.id}"), stop],
     )
 
 

@@ -3,7 +3,6 @@
 import re
 from urllib.parse import unquote, urlencode
 
-from scout.base.time import Time
 from scout.web.layout import NavLink
 from scout.web.views.agents import show_agent, show_agents
 from scout.web.views.design import show_design
@@ -24,18 +23,20 @@ from scout.web.views.why import show_why
 from scout.web.views.work import show_work
 from scout.web.views.work_item import show_work_item
 
+_FLEET, _MACHINE = "Fleet", "This machine"
+
 NAV = (
     NavLink("/", "Now", "now", "n"),
     NavLink("/inbox", "Inbox", "inbox", "i"),
-    NavLink("/agents", "Agents", "agents", "a"),
-    NavLink("/flights", "Flights", "flights", "f"),
-    NavLink("/conversations", "Conversations", "conversation", "c"),
-    NavLink("/work", "Work", "work", "w"),
-    NavLink("/log", "Log", "log", "l"),
-    NavLink("/sessions", "Sessions", "sessions", "s"),
-    NavLink("/tree", "Tree", "tree", "t"),
-    NavLink("/schedules", "Schedules", "schedules", "d"),
-    NavLink("/usage", "Usage", "usage", "u"),
+    NavLink("/agents", "Agents", "agents", "a", _FLEET),
+    NavLink("/flights", "Flights", "flights", "f", _FLEET),
+    NavLink("/conversations", "Conversations", "conversation", "c", _FLEET),
+    NavLink("/work", "Work", "work", "w", _FLEET),
+    NavLink("/log", "Log", "log", "l", _FLEET),
+    NavLink("/sessions", "Sessions", "sessions", "s", _MACHINE),
+    NavLink("/tree", "Tree", "tree", "t", _MACHINE),
+    NavLink("/schedules", "Schedules", "schedules", "d", _MACHINE),
+    NavLink("/usage", "Usage", "usage", "u", _MACHINE),
 )
 
 # A path with `*` for any one segment, which the view receives decoded.
@@ -62,16 +63,12 @@ _VIEWS: dict[str, View] = {
     "/design": show_design,
 }
 
-# Views that can be shown as they were at any moment.
-PAST = frozenset({"/", "/inbox", "/agents", "/flights", "/work"})
-
 _COMPILED = tuple((re.compile(path.replace("*", "([^/]+)")), view) for path, view in _VIEWS.items())
 
 
-def keep_moment(at: Time) -> tuple[NavLink, ...]:
-    """Return the navigation of a view of the past: views that can show it do so at the same moment."""
-    query = f"?{urlencode({'at': str(at)})}"
-    return tuple(link._replace(query=query) if link.path in PAST else link for link in NAV)
+def keep_moment(at: str) -> tuple[NavLink, ...]:
+    """Return the navigation while a moment of the past is chosen: every view is asked for that moment."""
+    return tuple(link._replace(query=f"?{urlencode({'at': at})}") for link in NAV)
 
 
 def list_paths() -> tuple[str, ...]:

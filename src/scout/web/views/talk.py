@@ -44,7 +44,7 @@ async def show_conversations(request: PageRequest) -> PageBody:
         for one in found.items
     ]
     empty = show_empty("No conversations yet.", "Send a message:", "scout send @NAME 'The build is green.'")
-    body = tag("div", build_list("conversations", "Conversations", _COLUMNS, rows, empty=empty), cls="card")
+    body = tag("div", build_list("conversations", "Conversations", _COLUMNS, rows, empty=empty), cls="sheet")
     main = join(body, build_pager("/conversations", {}, found.next))
     return PageBody("Conversations", main, ("collab.message", "collab.conversation"))
 
@@ -66,7 +66,7 @@ async def show_conversation(request: PageRequest) -> PageBody:
         )
     )
     seen = await _read_receipts(scout, found.items[-_RECEIPTS:])
-    posts = [_show_post(one, seen.get(one.id)) for one in found.items]
+    posts = [show_post(one, seen.get(one.id)) for one in found.items]
     thread = (
         tag("div", posts, cls="thread", data_list="thread")
         if posts
@@ -107,7 +107,8 @@ def _show_members(conversation: ConversationView) -> Html:
     return build_panel("About", show_facts(facts), cls="wide")
 
 
-def _show_post(message: MessageLine, seen: MessageView | None) -> Html:
+def show_post(message: MessageLine, seen: MessageView | None) -> Html:
+    """Return one message with its files, and what became of it."""
     head = tag(
         "header",
         show_address(message.sender_address),

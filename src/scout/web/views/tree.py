@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from msgspec.structs import replace
-
 from scout.protocol.reservations import ListReservations, ReservationView
 from scout.protocol.tree_view import AgentTree, ShowTree, TreeAgent, TreeFacts
 from scout.web.html import Child, Html, join, tag
@@ -47,9 +45,10 @@ async def show_tree(request: PageRequest) -> PageBody:
     """Return the trees of all projects, or of the one that is asked for."""
     project = request.query.get("project") or None
     retired = request.get_flag("retired")
-    found = await request.scout.call(ShowTree(all=project is None, project_root=project, retired=retired))
-    found = replace(found, agents=_list_related(found.agents))
-    held = await request.scout.call(ListReservations(limit=100))
+    found = await request.scout.call(
+        ShowTree(all=project is None, project_root=project, retired=retired, related=True, at=request.at)
+    )
+    moment = found.moment or None
     switch = tag(
         "a",
         "Without retired" if retired else "Retired too",
@@ -57,22 +56,24 @@ async def show_tree(request: PageRequest) -> PageBody:
         href="/tree" + ("" if retired else "?retired=1"),
     )
     if not found.agents:
-        return PageBody("Tree", _show_nothing(), _FAMILIES, actions=switch)
+        return PageBody("Tree", _show_nothing(), _FAMILIES, actions=switch, moment=moment)
+    held = () if moment else (await request.scout.call(ListReservations(limit=100))).items
+    reserved = _show_unknown_past() if moment else _list_held(held)
     panels = (
         build_panel("Agents", _draw(found), cls="wide"),
-        build_panel("Work trees", _list_agents(found, _count_held(held.items)), ident="trees", cls="wide"),
-        build_panel("Reserved files", _list_held(held.items), ident="held", cls="wide"),
+        build_panel("Work trees", _list_agents(found, _count_held(held)), ident="trees", cls="wide"),
+        build_panel("Reserved files", reserved, ident="held", cls="wide"),
     )
     main = join(
         _build_projects(found.projects, project), tag("div", *panels, _show_orphans(found), cls="columns")
     )
-    return PageBody("Tree", main, _FAMILIES, actions=switch)
+    return PageBody("Tree", main, _FAMILIES, actions=switch, moment=moment)
 
 
-def _list_related(agents: Sequence[TreeAgent]) -> tuple[TreeAgent, ...]:
-    """Return the agents that belong to a tree: those with a branch, a parent or a child."""
-    parents = {one.parent_id for one in agents}
-    return tuple(one for one in agents if one.birth_branch or one.parent_id or one.id in parents)
+def _show_unknown_past() -> Html:
+    return show_empty(
+        "Not known for the past.", "What work trees held, and which files were reserved, is not kept."
+    )
 
 
 def _show_nothing() -> Html:
@@ -120,8 +121,9 @@ def _draw(found: AgentTree) -> Html:
 
 
 def _list_agents(found: AgentTree, held: Mapping[str, int]) -> Html:
+    past = bool(found.moment)
     rows = [
-        (one.id, f"/tree/{_quote(one)}", _list_cells(one, held.get(one.id, 0)))
+        (one.id, f"/tree/{_quote(one)}", _list_cells(one, held.get(one.id, 0), past=past))
         for one in found.agents[:_LISTED]
     ]
     return build_list("tree", "Agents and their work trees", _COLUMNS, rows)
@@ -131,11 +133,11 @@ def _quote(agent: TreeAgent) -> str:
     return quote(agent.address, safe="@")
 
 
-def _list_cells(agent: TreeAgent, held: int) -> tuple[Child, ...]:
+def _list_cells(agent: TreeAgent, held: int, *, past: bool) -> tuple[Child, ...]:
     name = tag(
         "span", show_address(agent.address), cls=f"indent-{min(agent.depth, 5)}" if agent.depth else None
     )
-    facts = describe_facts(agent.facts)
+    facts = "not known" if past and agent.birth_branch else describe_facts(agent.facts)
     reserved = f"{facts}, {held} reserved" if held else facts
     finish = tag(
         "a", "Finish…", cls="button", href=f"/tree/{_quote(agent)}", aria_label=f"Finish {agent.address}"
@@ -147,7 +149,7 @@ def _list_cells(agent: TreeAgent, held: int) -> tuple[Child, ...]:
         tag("span", agent.birth_branch or "", title=agent.birth_branch),
         tag("span", reserved, title=agent.working_dir),
         show_current(agent),
-        finish if spawned and agent.lifecycle != "retired" else None,
+        finish if spawned and agent.lifecycle != "retired" and not past else None,
     )
 
 

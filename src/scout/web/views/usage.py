@@ -1,7 +1,7 @@
 """Usage: the two ledgers of tokens by day, harness and agent, drawn and as tables, with the daily caps."""
 
 from collections.abc import Sequence
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from scout.policy.usage import Account
 from scout.protocol.insight import GroupBy, ShowUsage, Spent, UsageReport
@@ -32,22 +32,22 @@ async def show_usage(request: PageRequest) -> PageBody:
     asked = request.query.get("days", "")
     days = int(asked) if asked.isascii() and asked.isdecimal() and int(asked) in _PERIODS else 14
     agent = request.query.get("agent") or None
-    daily = await request.scout.call(ShowUsage(days=days, agent=agent))
+    daily = await request.scout.call(ShowUsage(days=days, agent=agent, at=request.at))
     if not any(_count(one.protocol_overhead) or _count(one.harness_execution) for one in daily.trend):
         body = _show_nothing(days)
     else:
-        panels = [build_panel("By day", _show_days(daily), _show_table("Day", daily.trend), cls="wide")]
+        panels = [build_panel("By day", show_days(daily), show_table("Day", daily.trend), cls="wide")]
         for by, word in _GROUPS:
-            found = await request.scout.call(ShowUsage(days=days, agent=agent, by=by))
+            found = await request.scout.call(ShowUsage(days=days, agent=agent, by=by, at=request.at))
             panels.append(
                 build_panel(
-                    f"By {word.lower()}", _show_group(word, found), _show_table(word, found.trend), cls="wide"
+                    f"By {word.lower()}", show_group(word, found), show_table(word, found.trend), cls="wide"
                 )
             )
         body = join(*panels)
-    main = join(_build_period(days, agent), tag("div", _show_totals(daily), body, cls="columns"))
+    main = join(_build_period(request, days, agent), tag("div", show_totals(daily), body, cls="columns"))
     heading = join("Usage of ", show_address(daily.agent)) if daily.agent else None
-    return PageBody("Usage", main, _FAMILIES, heading)
+    return PageBody("Usage", main, _FAMILIES, heading, moment=daily.moment or None)
 
 
 def _show_nothing(days: int) -> Html:
@@ -59,13 +59,19 @@ def _show_nothing(days: int) -> Html:
     return build_panel("By day", empty, cls="wide")
 
 
-def _build_period(days: int, agent: str | None) -> Html:
-    more = f"&agent={quote(agent)}" if agent else ""
+def _build_period(request: PageRequest, days: int, agent: str | None) -> Html:
+    past = {"at": request.at} if request.at else {}
+    kept = {"agent": agent, **past} if agent else past
     links = [
-        tag("a", f"{one} days", href=f"/usage?days={one}{more}", aria_current="true" if one == days else None)
+        tag(
+            "a",
+            f"{one} days",
+            href=f"/usage?{urlencode({'days': one, **kept})}",
+            aria_current="true" if one == days else None,
+        )
         for one in _PERIODS
     ]
-    clear = tag("a", "All agents", href=f"/usage?days={days}") if agent else None
+    clear = tag("a", "All agents", href=f"/usage?{urlencode({'days': days, **past})}") if agent else None
     return tag("nav", links, clear, cls="tabs", aria_label="Period")
 
 
@@ -76,7 +82,8 @@ def _count(account: Account) -> int:
     return account.totals.total_tokens
 
 
-def _show_totals(report: UsageReport) -> Html:
+def show_totals(report: UsageReport) -> Html:
+    """Return the sums of both ledgers, and the caps."""
     spent, overhead = report.totals["harness_execution"], report.totals["protocol_overhead"]
     share = 100 * _count(overhead) / _count(spent) if _count(spent) else 0
     figures = (
@@ -132,7 +139,7 @@ def _show_cap(who: str, spent: int, cap: int | None) -> Html | None:
 # -- pictures ------------------------------------------------------------------------------------------
 
 
-def _show_days(report: UsageReport) -> Html:
+def show_days(report: UsageReport) -> Html:
     """Return one pair of bars for each day, side by side: the ledgers are never added up."""
     trend = report.trend
     top = choose_top([max(_count(one.harness_execution), _count(one.protocol_overhead)) for one in trend])
@@ -172,7 +179,7 @@ def _describe(one: Spent) -> str:
     return f"{one.key}: {spent:,} execution, {overhead:,} overhead"
 
 
-def _show_group(word: str, report: UsageReport) -> Html:
+def show_group(word: str, report: UsageReport) -> Html:
     """Return the largest groups as bars, one under the other."""
     shown = report.trend[:_MOST]
     top = max([max(_count(one.harness_execution), _count(one.protocol_overhead)) for one in shown] + [1])
@@ -202,7 +209,7 @@ def _draw_bar(one: Spent, colour: str, top: int) -> Html:
     )
 
 
-def _show_table(word: str, trend: Sequence[Spent]) -> Html:
+def show_table(word: str, trend: Sequence[Spent]) -> Html:
     """Return the numbers, for those who do not see the picture."""
     head = [
         tag("th", name, scope="col") for name in (word, "Execution", "In", "Out", "Estimated", "Overhead")

@@ -1,6 +1,6 @@
 """Work: the items on a board by state, each with its owner, its next move and the moves it allows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from scout.model.work_item import Priority, WorkState
@@ -48,8 +48,8 @@ async def show_work(request: PageRequest) -> PageBody:
     }
     pager = build_pager("/work", kept, found.next)
     main = join(
-        tag("div", _build_filters(request), _build_new(), cls="toolbar"),
-        _show_board(columns, bool(kept)),
+        tag("div", _build_filters(request), build_new(), cls="toolbar"),
+        show_board(columns, bool(kept)),
         pager,
     )
     return PageBody("Work", main, _FAMILIES, actions=_build_switches(request), moment=found.moment or None)
@@ -96,8 +96,8 @@ def _build_filters(request: PageRequest) -> Html:
     )
 
 
-def _build_new() -> Html:
-    """Return the form of a new item."""
+def build_new() -> Html:
+    """Return the form of a new work item."""
     options = [
         tag("option", one, value=one, selected=one is Priority.NORMAL) for one in reversed(list(Priority))
     ]
@@ -125,7 +125,8 @@ def _build_new() -> Html:
     )
 
 
-def _show_board(columns: dict[WorkState, list[WorkView]], filtered: bool) -> Html:
+def show_board(columns: Mapping[WorkState, Sequence[WorkView]], filtered: bool) -> Html:
+    """Return the lanes with their cards, or what to do first."""
     if not any(columns.values()):
         if filtered:
             return show_empty("No work item matches.", tag("a", "Show all work items", href="/work"))

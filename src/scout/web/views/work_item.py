@@ -33,7 +33,7 @@ _STEPS = (
 
 async def show_work_item(request: PageRequest) -> PageBody:
     """Return one item."""
-    item = await request.scout.call(GetWork(work_item_id=request.segments[0]))
+    item = await request.scout.call(GetWork(work_item_id=request.segments[0], at=request.at))
     moves = tag(
         "div",
         build_moves(item),
@@ -51,9 +51,8 @@ async def show_work_item(request: PageRequest) -> PageBody:
         build_panel("History", _show_history(item), cls="wide"),
     )
     heading = tag("span", cut(item.title, 200))
-    return PageBody(
-        f"Work: {cut(item.title, 60)}", join(moves, tag("div", main, cls="columns")), _FAMILIES, heading
-    )
+    shown = join(None if item.moment else moves, tag("div", main, cls="columns"))
+    return PageBody(f"Work: {cut(item.title, 60)}", shown, _FAMILIES, heading, moment=item.moment or None)
 
 
 def _show_what(item: WorkView) -> Html:
