@@ -33,7 +33,7 @@ def test_a_view_shows_the_moment_that_the_address_names(site: Site, visitor: Vis
     for path in ("/", "/flights", "/agents", "/work", "/inbox"):
         shown = read(visitor, f"{path}?at={before}")
         assert "You see Scout as it was at" in shown
-        assert re.search(r"<main[^>]* data-past>", shown)
+        assert re.search(r"<main[^>]* data-past=", shown)
         assert "<fieldset disabled" in shown
         assert f'href="{path}" class="button" data-back' in shown
     then = read(visitor, f"/flights?at={before}")

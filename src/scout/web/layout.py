@@ -96,7 +96,7 @@ def build_document(links: Sequence[NavLink], frame: Frame, body: PageBody) -> by
         data_seq=frame.seq,
         data_title=body.title,
         data_needs=frame.needs,
-        data_past=body.moment is not None,
+        data_past=str(body.moment.at) if body.moment is not None else None,
     )
     noscript = tag(
         "noscript",

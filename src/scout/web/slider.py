@@ -74,7 +74,8 @@ def _draw(activity: Activity, place: PastPlace, at: Time | None) -> Html:
 
 def _draw_bar(activity: Activity, place: PastPlace, number: int, height: int, count: int) -> Html:
     begins, ends = (_find_time(activity, number + more) for more in (0, 1))
-    words = f"{_write(begins)} to {_write(ends)}: {count} events"
+    counted = "1 event" if count == 1 else f"{count} events"
+    words = f"{_write(begins)} to {_write(ends)}: {counted}"
     bar = tag(
         "rect",
         tag("title", words),

@@ -21,9 +21,15 @@ export function localize(root = document) {
   }
 }
 
+/** The moment up to which ages are counted: the one of the past that is shown, else now. */
+function present() {
+  const past = document.querySelector("main[data-past]")?.getAttribute("data-past");
+  return past ? Date.parse(past) : Date.now();
+}
+
 /** @param {Date} at */
 function ago(at) {
-  const seconds = (Date.now() - at.getTime()) / 1000;
+  const seconds = (present() - at.getTime()) / 1000;
   if (seconds < 0) return `in ${duration(-seconds)}`;
   return seconds < 86400 * 7 ? duration(seconds) : SHORT.format(at);
 }
