@@ -56,19 +56,15 @@ def list_shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
 def choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice:
     """Choose the endpoint for a demand; isolated endpoints count only if the demand names a session."""
     endpoints = tx.endpoints(agent.id) if wish.session_id else list_shared_endpoints(tx.endpoints(agent.id))
-    wish = replace(wish, may_start=may_start(tx, agent, wish))
+    if wish.harness is not None:
+        wish = replace(wish, may_start=may_start(tx, agent, wish, wish.harness))
     return choose(agent, lambda: tx.address(agent.id), endpoints, wish, now=tx.now)
 
 
-def may_start(tx: Transaction, agent: Agent, wish: Demand) -> bool:
+def may_start(tx: Transaction, agent: Agent, wish: Demand, harness: str) -> bool:
     """Whether Scout can start the demanded harness for the agent on this node."""
     here = wish.node in (None, tx.services.node)
-    return (
-        here
-        and wish.harness is not None
-        and is_startable(tx, agent)
-        and not _explain_missing_harness(tx, agent, wish.harness)
-    )
+    return here and is_startable(tx, agent) and not _explain_missing_harness(tx, agent, harness)
 
 
 def is_startable(tx: Transaction, agent: Agent) -> bool:
