@@ -139,6 +139,7 @@ def derive_channel_id(owner: str, name: str) -> str:
     return derive_id("cnv", "channel", owner, name)
 
 
+@functools.lru_cache(maxsize=1024)
 def derive_broadcast_id(user: str) -> str:
     """Return the id of the conversation for broadcasts to all agents of a user."""
     return derive_id("cnv", "broadcast", user)

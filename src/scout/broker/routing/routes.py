@@ -106,11 +106,7 @@ def choose_route(
 ) -> AgentRoute:
     """Return the route to an agent. `harness`: only this one; `strict`: refuse if no harness can run it."""
     endpoints = list_shared_endpoints(tx.endpoints(agent.id))
-    endpoint = (
-        choice.endpoint
-        if choice
-        else _find_online_endpoint(tx, endpoints) or _find_released_endpoint(endpoints)
-    )
+    endpoint = choice.endpoint if choice else _find_usable_endpoint(tx, endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, tx.now, tx.rules.periods.online_within):
             return AgentRoute(reach=_build_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
@@ -119,6 +115,13 @@ def choose_route(
     runner, why_not = _choose_harness(tx, agent, named, strict)
     reach = _build_reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
     return AgentRoute(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
+
+
+def _find_usable_endpoint(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
+    """Return the endpoint that is online, else the one that was released last."""
+    if not endpoints:
+        return None
+    return _find_online_endpoint(tx, endpoints) or _find_released_endpoint(endpoints)
 
 
 def _find_online_endpoint(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
