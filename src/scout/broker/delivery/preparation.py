@@ -33,7 +33,7 @@ _LETTERS = 20
 def prepare_turn(tx: Transaction, ident: str, route: routes.AgentRoute | None = None) -> PreparedTurn | None:
     """Begin an attempt. It is counted and committed before the program gets the prompt.
 
-    `route`: the one that was chosen for its ask, in the same transaction.
+    `route`: the one that was chosen in the same transaction, if it carries an ask.
     """
     delivery = tx.get(Delivery, ident)
     if delivery is None or not is_due(delivery, tx.now):
@@ -47,7 +47,8 @@ def prepare_turn(tx: Transaction, ident: str, route: routes.AgentRoute | None = 
     policy = ask.session_policy if ask else SessionPolicy.REUSE
     isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
     forked = wish.session_id if policy is SessionPolicy.FORK else None
-    found = _find_carrier(tx, agent, wish, delivery.sender if isolated else None, forked, route=route)
+    chosen = route if ask else None  # a later message goes to the session that has the ask
+    found = _find_carrier(tx, agent, wish, delivery.sender if isolated else None, forked, route=chosen)
     if isinstance(found, Failed):
         flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
         turn_record.retry_or_give_up(tx, leased, found)
