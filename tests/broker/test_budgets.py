@@ -176,9 +176,9 @@ OPERATIONS: dict[str, Callable[[Rig], Awaitable[Work]]] = {
     "resolve": _resolve,
 }
 BUDGETS = {
-    "send": Budget(400, 4, 10, 0, 1_850, 80, 1),
+    "send": Budget(410, 4, 10, 0, 1_850, 80, 1),
     "ask": Budget(640, 6, 20, 0, 3_800, 190, 1),
-    "echo ask": Budget(2_200, 16, 58, 0, 11_100, 440, 2),
+    "echo ask": Budget(2_250, 16, 58, 0, 11_100, 440, 2),
     "MCP ask": Budget(1_980, 7, 20, 0, 3_800, 190, 1),
     "inbox claim": Budget(420, 1, 8, 2, 850, 60, 1),
     "resolve": Budget(365, 0, 0, 0, 0, 0, 0),
