@@ -27,9 +27,9 @@ def figures(scale: float = 1.0) -> Iterator[Figure]:
         names = [f"caller{number}" for number in range(CLIENTS)]
         made = [to.call("POST", "/v1/agents", {"definitionId": name}) for name in names]
         tokens = [one["token"] for one in made]
-        who = [[_call(token, "whoami", {})] for token in tokens]
+        who = [[build_call(token, "whoami", {})] for token in tokens]
         sending = [
-            [_call(token, "messages_send", {"to": names[(place + 1) % CLIENTS], "body": "word " * 35})]
+            [build_call(token, "messages_send", {"to": names[(place + 1) % CLIENTS], "body": "word " * 35})]
             for place, token in enumerate(tokens)
         ]
         ours, floor = _interleaved(to.socket, bare, who, seconds)
@@ -90,7 +90,7 @@ def _rate(result: Result) -> float:
     return result.rate
 
 
-def _call(token: str, tool: str, arguments: dict[str, Any]) -> bytes:
+def build_call(token: str, tool: str, arguments: dict[str, Any]) -> bytes:
     """One call of the generation without sessions, as bytes."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": VERSION,

@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.seed import seed
+
 _FREE = {
     "SCOUT_LIMITS_OPEN_FLIGHTS": "1000000000",
     "SCOUT_LIMITS_ASKS_PER_MINUTE": "1000000000",
     "SCOUT_LIMITS_WAKES_PER_HOUR": "1000000000",
     "SCOUT_LIMITS_RUNNING_TURNS": "1000",
 }
+_QUIET = 20.0  # milliseconds of processor time in a second
+_LONGEST = 300.0  # seconds
 
 
 @dataclass
@@ -49,6 +53,21 @@ class Daemon:
         status = Path(f"/proc/{self.pid}/status").read_text()
         kilobytes = next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]
         return int(kilobytes) / 1024
+
+    def read_processor_time(self) -> float:
+        """Milliseconds of processor time up to now, in all threads."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(one.read_text().split()[0]) for one in threads) / 1e6
+
+    def wait_until_quiet(self) -> None:
+        """Wait until it does next to nothing by itself."""
+        until = time.monotonic() + _LONGEST
+        while time.monotonic() < until:
+            before = self.read_processor_time()
+            time.sleep(1)
+            if self.read_processor_time() - before < _QUIET:
+                return
+        raise TimeoutError("the daemon is busy")
 
 
 @contextlib.contextmanager
@@ -82,6 +101,17 @@ def running(home: Path, words: list[str]) -> Generator[Daemon]:
         process.wait(30)
         if process.stdout is not None:
             process.stdout.close()
+
+
+@contextlib.contextmanager
+def seeded(*, messages: int = 0, agents: int = 0) -> Generator[Path]:
+    """The folder of a daemon that has run once and was filled since."""
+    with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder:
+        home = Path(folder)
+        with daemon(home):
+            pass
+        seed(home, messages=messages, agents=agents)
+        yield home
 
 
 @contextlib.contextmanager

@@ -4,21 +4,19 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.daemon import Daemon, daemon, fresh
+from bench.daemon import Daemon, daemon, fresh, seeded
 from bench.figure import Figure
 from bench.load import Result, request, run
 from bench.names import name_of
-from bench.seed import seed
 from bench.typed import installed_program
 
 SECONDS = 8.0
@@ -48,7 +46,7 @@ def floor_figures(_: float = 1.0) -> Iterator[Figure]:
 def large_figures(scale: float = 1.0) -> Iterator[Figure]:
     """With a million messages and 100,000 agents stored, beside an empty store. `scale` makes them fewer."""
     history = round(HISTORY * scale)
-    with _seeded(messages=history, agents=round(100_000 * scale)) as home:
+    with seeded(messages=history, agents=round(100_000 * scale)) as home:
         with fresh() as empty:
             rates = _rates(empty)
             bare = _run([*installed_program()], empty)
@@ -219,19 +217,6 @@ async def _latencies(to: Daemon, rate: int = 500, seconds: float = 5) -> list[fl
 # -- large stores ------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _seeded(*, messages: int = 0, agents: int = 0) -> Generator[Path]:
-    """The folder of a daemon that has run once and was filled since."""
-    folder = Path(tempfile.mkdtemp(prefix="scout-bench-"))
-    try:
-        with daemon(folder):
-            pass
-        seed(folder, messages=messages, agents=agents)
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
 def _large(home: Path, empty: dict[str, Result], history: int) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder:
         cold: list[float] = []
@@ -263,7 +248,7 @@ def _resolving(scale: float) -> Iterator[Figure]:
     memory: list[float] = []
     for size in (10, 1000, 100_000, 1_000_000):
         count = max(10, round(size * scale)) if size > 1000 else size
-        with _seeded(agents=count) as home, daemon(home) as running:
+        with seeded(agents=count) as home, daemon(home) as running:
             for kind, address in (("hit", f"@{name_of(count // 2)}"), ("miss", "@zzzzzz")):
                 p50 = _looked_up(running, address)
                 found[kind].append(p50)

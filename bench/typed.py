@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.daemon import Daemon, fresh
+from bench.daemon import Daemon, daemon, fresh, seeded
 from bench.figure import Figure
 
 ROUNDS = 15
+FEW, MANY = 1_000, 100_000  # messages stored
 GOAL = 4.0  # times a bare interpreter, in processor time
 _BARE = "bare interpreter"
 _HOOK = '{"session_id": "0", "cwd": "/", "hook_event_name": "Notification"}'
@@ -75,8 +76,7 @@ def figures(scale: float = 1.0) -> Iterator[Figure]:
     """Each command in turn, round after round, so that what else the machine does meets all of them alike."""
     rounds = max(round(ROUNDS * scale), 3)
     with fresh() as to:
-        to.call("POST", "/v1/agents", {"definitionId": "arc", "harness": "echo"})
-        to.call("POST", "/v1/agents", {"definitionId": "elm"})
+        _register_agents(to)
         costs = _measure(to, rounds)
     bare = _median(costs.pop(_BARE))
     yield Figure(name="a bare interpreter: processor time", result=bare.cpu, unit="ms")
@@ -84,6 +84,40 @@ def figures(scale: float = 1.0) -> Iterator[Figure]:
         typed = _median(measured)
         yield Figure(name=f"{name}: processor time", result=typed.cpu / bare.cpu, unit="×", goal=GOAL)
         yield Figure(name=f"{name}: until it is done", result=typed.wall / bare.wall, unit="×")
+
+
+def stored_figures(scale: float = 1.0) -> Iterator[Figure]:
+    """The same commands where 100,000 messages are stored, beside 1,000: processor time with the daemon's."""
+    rounds, many = max(round(ROUNDS * scale), 3), round(MANY * scale)
+    with (
+        seeded(messages=FEW) as small,
+        seeded(messages=many) as large,
+        daemon(small) as few,
+        daemon(large) as all_of_them,
+    ):
+        costs = [_measure_both(to, rounds) for to in (few, all_of_them)]
+    for name in COMMANDS:
+        title = f"{name}, {many:,} messages stored: against {FEW:,}"
+        yield Figure(name=title, result=costs[1][name] / costs[0][name], unit="×", goal=1.2)
+
+
+def _measure_both(to: Daemon, rounds: int) -> dict[str, float]:
+    """The least that each command costs, here and in the daemon, once that has caught up with the seed."""
+    _register_agents(to)
+    to.wait_until_quiet()
+    environ, costs = plain_environment(to), dict.fromkeys(COMMANDS, float("inf"))
+    for _ in range(rounds + 1):
+        for name, one in COMMANDS.items():
+            one.before(to)
+            before = to.read_processor_time()
+            used = run_command([*installed_program(), *one.words], environ, one.stdin).cpu
+            costs[name] = min(costs[name], used + to.read_processor_time() - before)
+    return costs
+
+
+def _register_agents(to: Daemon) -> None:
+    to.call("POST", "/v1/agents", {"definitionId": "arc", "harness": "echo"})
+    to.call("POST", "/v1/agents", {"definitionId": "elm"})
 
 
 def _measure(to: Daemon, rounds: int) -> dict[str, list[Cost]]:
@@ -104,7 +138,8 @@ def installed_program() -> list[str]:
 
 
 def plain_environment(to: Daemon) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCOUT_")}
+    """The environment of a person's terminal: the interpreter keeps its bytecode, as in an installed wheel."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SCOUT_", "PYTHON"))}
     return {**kept, "SCOUT_HOME": str(to.home), "SCOUT_AUTOSTART": "0"}
 
 

@@ -65,7 +65,7 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
         }
         method, path, body = calls[what]
         waiting = asyncio.ensure_future(stage.request(method, path, token, json=body))
-        await wait_until(lambda: any(key.startswith("tok_") for key in stage.rig.broker.waiters._waiting))
+        await wait_until(lambda: any(key.startswith("token:") for key in stage.rig.broker.waiters._waiting))
         await end(stage, token, how)
         reply = await asyncio.wait_for(waiting, 10)
         assert (reply.status_code, reply.json()["code"]) == (401, "unauthenticated")

@@ -46,7 +46,7 @@ async def test_a_wait_ends_at_the_change(rig: Rig) -> None:
     waiting = [
         asyncio.create_task(rig.operator(one)) for one in (seen, GetFlight(flight_id=asked.ask_id, wait=20))
     ]
-    await wait_until(lambda: rig.broker.waiters.is_awaited(asked.flight_id))
+    await wait_until(lambda: rig.broker.waiters.is_awaited(f"flight:{asked.flight_id}"))
     await wait_until(lambda: rig.broker.waiters.is_awaited(f"end of {asked.flight_id}"))
     await seat.call(StartFlight(flight_id=asked.flight_id))
     changed = await waiting[0]

@@ -26,6 +26,7 @@ from scout.policy.prompt import (
     Turn,
     WorkContext,
     build_contract,
+    build_plain_turn,
     build_template,
     build_turn_text,
     fold_contract,
@@ -125,6 +126,14 @@ def test_only_the_calls_differ_between_harnesses() -> None:
     assert fold_contract(turn) == turn
     for name in Syntax.__struct_fields__:
         assert f"<{name}>" in meaning("echo")
+
+
+def test_a_plain_turn_has_only_its_work_item() -> None:
+    for context in (FULL, BARE):
+        plain = build_plain_turn(context)
+        assert plain.context == build_turn_text(context, "echo").context
+        assert (plain.text, plain.line) == ("", "")
+    assert build_plain_turn(FULL).context
 
 
 @pytest.mark.parametrize("harness", HARNESSES)

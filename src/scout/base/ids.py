@@ -4,7 +4,6 @@ Hand-written because the pure layers use neither a clock nor randomness: both ar
 The tests compare it with a TypeID library.
 """
 
-import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -14,9 +13,7 @@ from scout.base.refusal import BadRequest, Refused
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TIME = 10  # characters that encode the time
-_HEAD_BITS = 80  # the bits above encode the time, equal for all ids of a millisecond
-_HEAD_SHIFTS = range(40, -1, -10)
-_TAIL_SHIFTS = range(70, -1, -10)
+_SHIFTS = range(120, -1, -10)
 _WELL_FORMED = re.compile(rf"([a-z]+)_[0-7][{_ALPHABET}]{{25}}")
 _VARIANT = 0b10 << 62
 # Three characters each: the version of a UUIDv7 and the eleven bits after it.
@@ -60,12 +57,4 @@ def parse_prefix(text: str) -> str | None:
 
 
 def _encode(number: int) -> str:
-    tail = number & (1 << _HEAD_BITS) - 1
-    return _encode_head(number >> _HEAD_BITS) + "".join(
-        [_PAIRS[tail >> shift & 1023] for shift in _TAIL_SHIFTS]
-    )
-
-
-@functools.lru_cache(maxsize=256)
-def _encode_head(number: int) -> str:
-    return "".join([_PAIRS[number >> shift & 1023] for shift in _HEAD_SHIFTS])
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])

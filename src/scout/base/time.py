@@ -18,7 +18,7 @@ class Time(int):
     @classmethod
     def parse(cls, text: object) -> "Time":
         """Read RFC 3339 text with an offset, or the stored integer."""
-        if isinstance(text, int) and not isinstance(text, bool) and 0 <= text <= _LAST:
+        if isinstance(text, int) and text.__class__ is not bool and 0 <= text <= _LAST:
             return cls(text)
         try:
             moment = datetime.fromisoformat(text.upper()) if isinstance(text, str) else None
@@ -33,8 +33,10 @@ class Time(int):
 
     def plus(self, seconds: float) -> "Time":
         """Return the time this many seconds later (or earlier, if negative), limited to 1970 to 9999."""
-        step = round(min(_LAST, max(-_LAST, seconds * 1_000_000)))
-        return Time(min(_LAST, max(0, self + step)))
+        step = seconds * 1_000_000
+        if 0 <= self + step <= _LAST:
+            return Time(self + round(step))
+        return Time(_LAST if step > 0 else 0)
 
     def since(self, earlier: int) -> float:
         """Return the seconds from `earlier` to this time."""

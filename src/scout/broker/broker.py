@@ -374,7 +374,7 @@ class Broker:
         new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
         self.services.roots = (*self.services.roots, *new_roots)  # before a program is started in one
         self.dispatcher.adopt_prepared(tx)
-        self.waiters.tell(*{event.target.id for event in tx.events})
+        self.waiters.tell(*{event.target for event in tx.events})
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)
 
@@ -385,12 +385,12 @@ class Broker:
     def call_listeners(self, events: Iterable[Event]) -> None:
         """Call the listeners of each event. An event may come twice, so listeners read the store first."""
         for event in events:
-            for listen in self._listeners.get(event.__class__, ()):
+            for listen in self._listeners[event.__class__]:
                 listen(event)
 
     def _subscribe(self) -> dict[type[Event], list[Callable[[Any], None]]]:
         """Return the listeners of each event class, in the order of their calls."""
-        found: dict[type[Event], list[Callable[[Any], None]]] = {}
+        found: dict[type[Event], list[Callable[[Any], None]]] = {kind: [] for kind in ALL}
         for listen, kinds in (
             *self.dispatcher.subscriptions(),
             *self.tie_breaker.subscriptions(),
@@ -410,7 +410,7 @@ class Broker:
         ):
             for kind in ALL:
                 if issubclass(kind, kinds):
-                    found.setdefault(kind, []).append(listen)
+                    found[kind].append(listen)
         return found
 
     def _forget_acting(self, _: Event) -> None:
@@ -444,7 +444,9 @@ class Broker:
     def _notify_flight_end(self, event: FlightEvent) -> None:
         """Wake long polls for the end of a flight, also when it waits for an answer."""
         flight = event.payload.record
-        if flight.finished_at is not None or flight.waiting_on is not None:
+        if flight.finished_at is not None:
+            self.waiters.tell(f"end of {flight.id}", record=flight)
+        elif flight.waiting_on is not None:
             self.waiters.tell(f"end of {flight.id}")
 
     # -- admission ----------------------------------------------------------------------------------

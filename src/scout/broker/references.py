@@ -7,6 +7,7 @@ same permissions as the operations that list and show these records.
 import functools
 import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -326,7 +327,12 @@ _ENDED = frozenset(
 
 def needs_expansion(request: Request[Any]) -> bool:
     """Whether a field of the request holds a short id."""
-    return any(_is_short(name, text) for name, texts in _list_references(request) for text in texts)
+    for name, value in zip(*_read_fields(request), strict=True):
+        if value.__class__ is str and _is_short(name, value):
+            return True
+        if value.__class__ is tuple and any(_is_short(name, text) for text in value):
+            return True
+    return False
 
 
 def expand_references(tx: Transaction, request: R) -> R:
@@ -340,26 +346,34 @@ def expand_references(tx: Transaction, request: R) -> R:
 
 def _list_references(request: Request[Any]) -> list[tuple[str, tuple[str, ...]]]:
     """Return the id fields of a request with their values."""
-    held = [(name, getattr(request, name)) for name in _list_fields(type(request))]
+    held = list(zip(*_read_fields(request), strict=True))
     texts = [(name, (value,)) for name, value in held if isinstance(value, str)]
     several = [(name, cast(tuple[str, ...], value)) for name, value in held if isinstance(value, tuple)]
     return [*texts, *several]
 
 
+def _read_fields(request: Request[Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Return the names of the id fields of a request, and their values."""
+    names, read = _list_fields(request.__class__)
+    return names, read(request)
+
+
 @functools.cache
-def _list_fields(request: type[Request[Any]]) -> tuple[str, ...]:
-    return tuple(name for name in request.__struct_fields__ if name in _FIELDS)
+def _list_fields(request: type[Request[Any]]) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the id fields of a kind of request, and what reads them."""
+    names = tuple(name for name in request.__struct_fields__ if name in _FIELDS)
+    if len(names) < 2:
+        return names, lambda one: tuple(getattr(one, name) for name in names)
+    return names, attrgetter(*names)  # several values are a tuple
 
 
 def _is_short(field: str, text: str) -> bool:
-    if parse_prefix(text) is not None:
-        return False
-    short = _SHORT.fullmatch(text)
-    if short is not None:
-        return short[1] in _NOUNS
+    if "_" in text:
+        short = _SHORT.fullmatch(text) if parse_prefix(text) is None else None
+        return short is not None and short[1] in _NOUNS
     noun = _NOUNS.get(_FIELDS[field])
     listed = noun is not None and noun.listed is not None
-    return listed and (text in _WORDS or (field in _OF_AGENTS and "_" not in text))
+    return listed and (text in _WORDS or field in _OF_AGENTS)
 
 
 def _expand_one(tx: Transaction, request: Request[Any], field: str, text: str) -> str:

@@ -59,7 +59,7 @@ class SystemIds:
     def _generate(self) -> Iterator[Iterator[str]]:
         """Yield the ids of each millisecond; when they are used up, those of the next."""
         while True:
-            yield ids.make_id_series(self._moment, secrets.token_bytes(_RANDOM_BYTES))
+            yield ids.make_id_series(self._moment, os.urandom(_RANDOM_BYTES))
             self._moment += 1
 
     def secret(self) -> str:

@@ -2,6 +2,9 @@
 
 import re
 import unicodedata
+from operator import attrgetter
+
+from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.identity.problem import build_malformed
@@ -22,6 +25,8 @@ QUALIFIERS = {
     "model": "model:",
     "node": "node:",
 }
+_KEYS = tuple(QUALIFIERS.values())
+_read_qualifiers = attrgetter(*QUALIFIERS)
 
 
 def require_text(value: object) -> str:
@@ -72,8 +77,8 @@ class Address(Record, omit_defaults=True):
     node: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("definition_id", *QUALIFIERS):
-            value: str | None = getattr(self, name)
+        values: tuple[str | None, ...] = (self.definition_id, *_read_qualifiers(self))
+        for name, value in zip(self.__struct_fields__, values, strict=True):
             if value is not None and not is_folded(value):
                 raise build_malformed(
                     value, 0, f"{name} '{value[:60]}' is not folded", "a-z, 0-9 and single '-'"
@@ -86,15 +91,17 @@ class Address(Record, omit_defaults=True):
     @property
     def canonical(self) -> str:
         """The canonical text: `@definition.workspace.profile:x.harness:x.model:x.node:x`."""
-        parts = ((key, getattr(self, name)) for name, key in QUALIFIERS.items())
-        return "@" + ".".join([self.definition_id, *(f"{key}{value}" for key, value in parts if value)])
+        text = f"@{self.definition_id}"
+        for key, value in zip(_KEYS, _read_qualifiers(self), strict=True):
+            if value:
+                text += f".{key}{value}"
+        return text
 
     @property
     def is_bare(self) -> bool:
         """Whether the address has only a definition and no qualifier, like an alias."""
-        return not any(getattr(self, name) for name in QUALIFIERS)
+        return not any(_read_qualifiers(self))
 
     def without(self, dimension: str) -> "Address":
         """Return the same address without one dimension."""
-        kept = {name: getattr(self, name) for name in QUALIFIERS if name != dimension}
-        return Address(definition_id=self.definition_id, **kept)
+        return replace(self, **{dimension: None})

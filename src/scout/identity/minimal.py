@@ -15,8 +15,7 @@ def shorten_address(
     """
     address = canonical
     for dimension in QUALIFIERS:
-        shorter = address.without(dimension)
-        if shorter != address and means_the_same(shorter):
-            address = shorter
+        if getattr(address, dimension) is not None and means_the_same(address.without(dimension)):
+            address = address.without(dimension)
     texts = (f"@{alias}" for alias in sorted(aliases))
     return min((address.canonical, *texts), key=len)

@@ -130,7 +130,7 @@ class AgentPath(str):
     @property
     def user(self) -> str | None:
         """The user that owns the agent; None below `/system`."""
-        first = self.segments[0]
+        first = self.split("/", 2)[1]
         return None if first == "system" else first
 
     @property

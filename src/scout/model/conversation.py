@@ -1,5 +1,6 @@
 """Conversations (DM, channel, thread, broadcast) with their members, messages and receipts."""
 
+import functools
 import re
 from enum import StrEnum
 
@@ -127,6 +128,7 @@ class Receipt(Record):
     alias_revision: int | None = None
 
 
+@functools.lru_cache(maxsize=8192)
 def derive_dm_id(agent_a: str, agent_b: str) -> str:
     """Return the id of the DM of two agents; it does not depend on their order or node."""
     return derive_id("cnv", "dm", *sorted((agent_a, agent_b)))
@@ -137,6 +139,7 @@ def derive_channel_id(owner: str, name: str) -> str:
     return derive_id("cnv", "channel", owner, name)
 
 
+@functools.lru_cache(maxsize=1024)
 def derive_broadcast_id(user: str) -> str:
     """Return the id of the conversation for broadcasts to all agents of a user."""
     return derive_id("cnv", "broadcast", user)

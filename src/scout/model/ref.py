@@ -64,7 +64,7 @@ PREFIXES = {
     RefKind.USER: "usr",
     RefKind.WORK: "wrk",
 }
-_KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
+_NOUNS = {prefix: str(kind) for kind, prefix in PREFIXES.items()}
 
 
 class Ref(str):
@@ -76,8 +76,7 @@ class Ref(str):
     def parse(cls, text: object) -> "Ref":
         """Return the reference; refuse malformed text."""
         noun, _, ident = text.partition(":") if isinstance(text, str) else ("", "", "")
-        kind = _KINDS.get(parse_prefix(ident) or "")
-        if kind is None or kind != noun:
+        if not noun or _NOUNS.get(parse_prefix(ident) or "") != noun:
             problem = f"expected a reference such as agent:agt_…, got {text!r:.60}"
             raise Refused(BadRequest(problem=problem))
         return cls(text)
@@ -86,10 +85,10 @@ class Ref(str):
     @functools.lru_cache(maxsize=8192)
     def to(ident: str) -> "Ref":
         """Return the reference to a record from its id; cached, because the same ids recur."""
-        kind = _KINDS.get(parse_prefix(ident) or "")
-        if kind is None:
+        noun = _NOUNS.get(parse_prefix(ident) or "")
+        if noun is None:
             raise Refused(BadRequest(problem=f"{ident!r:.60} is not the id of a record"))
-        return Ref(f"{kind.value}:{ident}")
+        return Ref(f"{noun}:{ident}")
 
     @property
     def kind(self) -> RefKind:

@@ -36,6 +36,11 @@ class Demand(Record):
     caller: Viewpoint = OUTSIDE
     may_start: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the caller requires nothing."""
+        return not (self.session_id or self.harness or self.model or self.node or self.permission)
+
 
 class PassedOverEndpoint(Record):
     endpoint_id: str
@@ -65,8 +70,16 @@ def choose(
 
     `address` returns the agent's name and is called only for a refusal.
     """
+    if demand.is_empty:  # most agents have one endpoint or none: then there is nothing to compare
+        match endpoints:
+            case []:
+                return Choice(action=ChoiceAction.START, rule="new session")
+            case [only] if only.state not in BROKEN and _is_for(only, demand):
+                return _build_choice(only, "only endpoint", now)
+            case _:
+                pass
     pool = _Pool(agent.id, address, endpoints, projects or {})
-    pool.keep("made for another caller", lambda one: one.isolated_for in (None, demand.caller.agent_id))
+    pool.keep("made for another caller", lambda one: _is_for(one, demand))
     pool.require(agent, demand)
     return pool.choose_preferred(demand, now)
 
@@ -208,14 +221,7 @@ class _Pool:
         if len(self.endpoints) > 1:
             rule = "most recently seen"
             self.keep("seen less recently", lambda one: one is latest)
-        action = ChoiceAction.DELIVER if is_online(latest, now) else ChoiceAction.WAKE
-        return Choice(
-            action=action,
-            rule=rule,
-            endpoint=latest,
-            harness=latest.harness,
-            passed_over=tuple(self.passed_over),
-        )
+        return _build_choice(latest, rule, now, tuple(self.passed_over))
 
     def _choose_fresh(self, demand: Demand) -> Choice:
         """Choose a new session, in the harness of the stopped endpoints if they share one.
@@ -258,6 +264,20 @@ class _Pool:
             return (start,)
         attach = {"agent": self.address, "session": demand.session_id}
         return (Remedy(operation="session.attach", parameters=attach), start)
+
+
+def _is_for(endpoint: Endpoint, demand: Demand) -> bool:
+    """Whether the endpoint is shared, or was made for this caller."""
+    return endpoint.isolated_for in (None, demand.caller.agent_id)
+
+
+def _build_choice(
+    endpoint: Endpoint, rule: str, now: Time, passed_over: tuple[PassedOverEndpoint, ...] = ()
+) -> Choice:
+    action = ChoiceAction.DELIVER if is_online(endpoint, now) else ChoiceAction.WAKE
+    return Choice(
+        action=action, rule=rule, endpoint=endpoint, harness=endpoint.harness, passed_over=passed_over
+    )
 
 
 def _is_open(endpoints: Sequence[Endpoint]) -> bool:

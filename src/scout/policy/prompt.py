@@ -211,10 +211,10 @@ class Contract(Record):
 class TurnText(Record):
     """The text that starts a turn. `line` is Scout's part of it, `context` the current work item."""
 
-    text: str
-    line: str
-    context: str
-    fixed_characters: int
+    text: str = ""
+    line: str = ""
+    context: str = ""
+    fixed_characters: int = 0
 
 
 _NAMES = {
@@ -275,6 +275,11 @@ def build_turn_text(context: PromptContext, harness: str) -> TurnText:
         context=given.get("work", ""),
         fixed_characters=len(line) - len(sender) - sum(map(len, given.values())),
     )
+
+
+def build_plain_turn(context: PromptContext) -> TurnText:
+    """Return the same for a program that reads the message alone and does not call back."""
+    return TurnText(context=_format_line(_describe_work(context.work)) if context.work else "")
 
 
 def _read_fact(context: PromptContext, name: str) -> str | None:
@@ -345,6 +350,8 @@ def _describe_work(work: WorkContext) -> str:
 def _format_line(value: str | None) -> str:
     """Return the value as one line of visible characters, so that a name cannot begin a section."""
     visible = value or ""
+    if visible.isprintable() and " " not in visible:
+        return visible or "none"
     if not visible.isprintable():
         visible = "".join(letter if letter.isprintable() else " " for letter in visible)
     return " ".join(visible.split()) or "none"

@@ -1,6 +1,7 @@
 """The order of queued turns when more wait than may run at once, and the status text of their flights."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from scout.base.record import Record
 
@@ -18,7 +19,9 @@ class Queued(Record):
 
 def order_queue(waiting: Iterable[Queued], now: float) -> list[Queued]:
     """Return a person's turns and those older than `PATIENCE` first, then by longest wait."""
-    return sorted(waiting, key=lambda one: (not one.person and now - one.since < PATIENCE, one.since))
+    line, recent = sorted(waiting, key=attrgetter("since")), now - PATIENCE
+    first = [one for one in line if one.person or one.since <= recent]
+    return first + [one for one in line if not one.person and one.since > recent]
 
 
 def describe_place(place: int, limit: int) -> str:

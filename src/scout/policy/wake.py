@@ -267,15 +267,16 @@ def decide_wake(
     """Choose the agent to wake, notify or hold for the operator, if any. `reaches` is by agent id."""
     silence = _find_silence_rule(occasion)
     considered: list[Considered] = []
+    looked_at: dict[str, Reach] = {}
     for role, party in _list_candidates(occasion, reaches, routing):
-        considered.append(_consider_candidate(role, party, occasion, reaches.get(party.agent_id), silence))
+        reach = reaches.get(party.agent_id)
+        if reach is not None:
+            looked_at[party.agent_id] = reach
+        considered.append(_consider_candidate(role, party, occasion, reach, silence))
         if not considered[-1].why_not:
             break
-    known = dict.fromkeys(one.party.agent_id for one in considered)
-    looked_at = tuple(reaches[agent_id] for agent_id in known if agent_id in reaches)
-    return _build_decision(
-        considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing)
-    )
+    facts = WakeFacts(occasion=occasion, reaches=tuple(looked_at.values()), routing=routing)
+    return _build_decision(considered, silence, looked_at, facts)
 
 
 def may_suggest(facts: WakeFacts) -> bool:
@@ -399,10 +400,12 @@ def _consider_candidate(
     return Considered(role=role, party=party, why_not=obstacle, unreachable=bool(obstacle))
 
 
-def _build_decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) -> WakeDecision:
-    reaches = {reach.agent_id: reach for reach in facts.reaches}
+def _build_decision(
+    considered: Sequence[Considered], silence: str, reaches: Mapping[str, Reach], facts: WakeFacts
+) -> WakeDecision:
+    """Return the decision: the last agent that was considered is the chosen one, unless it was rejected."""
+    chosen = considered[-1] if considered and not considered[-1].why_not else None
     missed = next((one for one in considered if one.unreachable), None)
-    chosen = next((one for one in considered if not one.why_not), None)
     action, rule, remedies = WakeAction.NOBODY, silence or "no other agent owns the next move", ()
     if missed is not None and chosen is None:
         lost = reaches.get(missed.party.agent_id)

@@ -21,8 +21,8 @@ def apply_route(request: R) -> R:
     """Return the request with the target named in its body, unless a target is given elsewhere."""
     if not isinstance(request, MakeAsk | Send):
         return request
-    if request.to is not None and _BEGINNING.match(request.to):
-        return _remove_operator(request, request.to)
+    if request.to is not None:
+        return _remove_operator(request, request.to) if _BEGINNING.match(request.to) else request
     if _has_target(request):
         return request
     beginning = _BEGINNING.match(request.body)
@@ -44,11 +44,11 @@ def _remove_operator(request: R, to: str) -> R:
 
 
 def _has_target(request: MakeAsk | Send) -> bool:
+    """Whether a request without `to` names its target elsewhere."""
     if isinstance(request, MakeAsk):
-        places = (request.to, request.project_path, request.target_session_id)
-    else:
-        places = (request.to, request.channel, request.conversation_id, request.thread)
-    return any(one is not None for one in places) or (isinstance(request, Send) and request.broadcast)
+        return request.project_path is not None or request.target_session_id is not None
+    places = (request.channel, request.conversation_id, request.thread)
+    return any(one is not None for one in places) or request.broadcast
 
 
 def _add_body(operation: str, problem: Diagnostic, body: str) -> Diagnostic:

@@ -79,7 +79,7 @@ class Ledger:
             return None
         if unit is not None and found is not known:
             unit.memory.keep(found)
-        return self.with_sign(found) if kind is Endpoint else found
+        return self.with_sign(found) if self._signs and kind is Endpoint else found
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
         """Return the first ids that begin with this text."""

@@ -119,9 +119,10 @@ class Memory:
             return
         self.keep(record)
         for lists, key, holds in places.under:
-            entries = lists.get(key(record))
-            if entries is None:
+            value = key(record)
+            if value not in lists:
                 continue
+            entries = lists[value]
             if holds(record):
                 entries[record.id] = record
             else:
@@ -210,4 +211,4 @@ def _select(entries: _Entries, kept: KeptList, values: Mapping[str, Any]) -> lis
         found = [one for one in found if one.id < values["before"]]
     if kept.since is not None:
         found = [one for one in found if one.created_at > values[kept.since]]
-    return found[: values.get("limit")]
+    return found[: values["limit"]] if "limit" in values else found

@@ -110,7 +110,7 @@ def _decode_shared(data: bytes, kind: type[Record]) -> Any:
     return decode(data, kind)
 
 
-_SHARED = frozenset({Agent, Endpoint, Conversation})
+_SHARED = frozenset({Agent, Endpoint, Conversation, Session, Token})
 
 
 _NUMBERS = frozenset({bool, int, Time})

@@ -181,7 +181,7 @@ class Dispatcher:
             return
         if delivery.flight_id is not None:
             self._flights[delivery.id] = delivery.flight_id
-        self.enqueue(delivery.target, delivery.id, self._run_turn)
+        self.enqueue(delivery.target, delivery.id, lambda _: self._run_turn(delivery))
 
     def _enqueue_live(self, agent_id: str) -> None:
         """Hand what waits for an agent to its live session."""
@@ -260,15 +260,15 @@ class Dispatcher:
 
     # -- one turn --------------------------------------------------------------------------------
 
-    async def _run_turn(self, ident: str) -> None:
+    async def _run_turn(self, delivery: Delivery) -> None:
         """Run the turn of a delivery: get a slot, prepare the turn in a transaction, run it."""
         if self.slots.is_free:
-            self.slots.take(ident)
+            self.slots.take(delivery.id)
         else:
             since = self._services.clock.monotonic()
-            if not await self.slots.wait(build_queued_turn(self._glance(), ident, since)):
+            if not await self.slots.wait(build_queued_turn(self._glance(), delivery, since)):
                 return
-        await self._run_in_slot(ident, preparation.prepare_turn)
+        await self._run_in_slot(delivery.id, preparation.prepare_turn)
 
     async def _resume_turn(self, ident: str) -> None:
         """Follow a turn whose program runs already; it gets a slot even if none is free."""
@@ -330,7 +330,9 @@ class Dispatcher:
             return
         own = admission.admit_system(self._services)
         try:
-            prepared = preparation.prepare_turn(tx.continue_as(own.actor, own.caller), asked[0].id)
+            prepared = preparation.prepare_turn(
+                tx.continue_as(own.actor, own.caller), asked[0].id, tx.routes.get(asked[0].target)
+            )
         except Exception as error:
             raise PreparationFailed from error
         if prepared is not None:

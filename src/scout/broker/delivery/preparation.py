@@ -30,8 +30,11 @@ _INBOX = 50
 _LETTERS = 20
 
 
-def prepare_turn(tx: Transaction, ident: str) -> PreparedTurn | None:
-    """Begin an attempt. It is counted and committed before the program gets the prompt."""
+def prepare_turn(tx: Transaction, ident: str, route: routes.AgentRoute | None = None) -> PreparedTurn | None:
+    """Begin an attempt. It is counted and committed before the program gets the prompt.
+
+    `route`: the one that was chosen in the same transaction, if it carries an ask.
+    """
     delivery = tx.get(Delivery, ident)
     if delivery is None or not is_due(delivery, tx.now):
         return None
@@ -44,7 +47,8 @@ def prepare_turn(tx: Transaction, ident: str) -> PreparedTurn | None:
     policy = ask.session_policy if ask else SessionPolicy.REUSE
     isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
     forked = wish.session_id if policy is SessionPolicy.FORK else None
-    found = _find_carrier(tx, agent, wish, delivery.sender if isolated else None, forked)
+    chosen = route if ask else None  # a later message goes to the session that has the ask
+    found = _find_carrier(tx, agent, wish, delivery.sender if isolated else None, forked, route=chosen)
     if isinstance(found, Failed):
         flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
         turn_record.retry_or_give_up(tx, leased, found)
@@ -102,13 +106,15 @@ def _find_carrier(
     wish: Demand,
     isolated_for: str | None = None,
     forked: str | None = None,
+    *,
+    route: routes.AgentRoute | None = None,
 ) -> tuple[Endpoint, bool] | Failed:
     """Return the endpoint and whether its session has to be started, or why there is none.
 
-    `forked`: the session that a new one copies.
+    `forked`: the session that a new one copies. `route`: the one to take, if it is chosen already.
     """
     try:
-        route = routes.choose_route(
+        route = route or routes.choose_route(
             tx, agent, _choose_endpoint(tx, agent, wish), harness=wish.harness, strict=True
         )
     except Refused as refusal:

@@ -21,7 +21,14 @@ from scout.model.session import Session
 from scout.model.usage import Counters
 from scout.model.work_item import WorkItem
 from scout.policy.host_text import Mail, build_mail_text
-from scout.policy.prompt import PromptContext, WorkContext, build_contract, build_turn_text, is_shell
+from scout.policy.prompt import (
+    PromptContext,
+    WorkContext,
+    build_contract,
+    build_plain_turn,
+    build_turn_text,
+    is_shell,
+)
 from scout.policy.prompt import Turn as PromptTurn
 from scout.policy.usage import Overhead, report_overhead
 from scout.ports import McpAccess, Prompt, SessionSpec
@@ -63,7 +70,10 @@ def build_prompt(
     context = _build_context(tx, agent, delivery, endpoint, message)
     can = tx.services.harnesses[harness].capabilities
     rules = build_contract(context, harness).text if can.calls_back else ""
-    begin = build_turn_text(replace(context, body=body), harness)
+    if can.plain_body and not rules:
+        begin = build_plain_turn(context)
+    else:
+        begin = build_turn_text(replace(context, body=body), harness)
     first = body if can.plain_body else begin.text
     text = f"{first}\n\n{letters}" if letters else first
     if rules and can.plain_body:

@@ -392,14 +392,22 @@ async def _pair_with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator
                 event = await (upcoming or anext(events))
             except StopAsyncIteration:
                 return
-            upcoming = asyncio.ensure_future(_await_next(events))
+            upcoming = asyncio.get_running_loop().create_task(_await_next(events))
             await asyncio.sleep(0)
             ready = upcoming.done() and upcoming.exception() is None
             yield event, upcoming.result() if ready else None
     finally:
         if upcoming is not None:
-            upcoming.cancel()
-            await asyncio.gather(upcoming, return_exceptions=True)
+            await _end_task(upcoming)
+
+
+async def _end_task(task: asyncio.Task[Any]) -> None:
+    """Cancel a task that is still running; the error of one that has ended is of no interest."""
+    if not task.done():
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    elif not task.cancelled():
+        task.exception()
 
 
 async def _await_next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:

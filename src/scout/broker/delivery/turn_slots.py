@@ -7,7 +7,7 @@ slot back without waiting, so for a while more turns may run than the limit says
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scout.broker.transaction.services import Services
@@ -26,16 +26,12 @@ _SOME = 200
 
 @dataclass
 class _Running:
-    """A turn that has a slot. `awaits`: ids of its open requests."""
+    """A turn that has a slot, and lends it while its flight waits or it `awaits` open requests."""
 
     agent_id: str = ""
     flight_id: str | None = None
     waits: bool = False
     awaits: set[str] = field(default_factory=set[str])
-
-    @property
-    def lends(self) -> bool:
-        return self.waits or bool(self.awaits)
 
 
 class TurnSlots:
@@ -55,7 +51,7 @@ class TurnSlots:
     @property
     def running(self) -> int:
         """Return how many turns run and wait for nothing."""
-        return sum(not one.lends for one in self._running.values())
+        return len([one for one in self._running.values() if not (one.waits or one.awaits)])
 
     @property
     def is_free(self) -> bool:
@@ -82,10 +78,11 @@ class TurnSlots:
         """Take a slot, free or not."""
         self._running.setdefault(ident, _Running())
 
-    def begin(self, ident: str, agent_id: str, flight_id: str | None, awaits: Iterable[str] = ()) -> None:
+    def begin(self, ident: str, agent_id: str, flight_id: str | None, awaits: Sequence[str] = ()) -> None:
         """Record whose turn has a slot, and what it waits for already."""
         self._running[ident] = _Running(agent_id, flight_id, awaits=set(awaits))
-        self.admit()
+        if awaits:
+            self.admit()
 
     def release(self, ident: str) -> None:
         """Release the slot of an ended turn."""
@@ -112,7 +109,7 @@ class TurnSlots:
         if not self._waiting:
             return
         now = self._services.clock.monotonic()
-        line = order_queue((queued for queued, _ in self._waiting.values()), now)
+        line = order_queue([queued for queued, _ in self._waiting.values()], now)
         room = 0 if self._services.paused is not None else max(self.limit - self.running, 0)
         for queued in line[:room]:
             _, admitted = self._waiting[queued.id]
@@ -152,41 +149,36 @@ class TurnSlots:
         """Add or remove a request made during a turn; earlier requests of its agent do not count."""
         if is_open and not new:
             return
-        turns = [one for one in self._running.values() if one.agent_id == agent_id]
-        changed = [one for one in turns if (ident in one.awaits) is not is_open]
-        for one in changed:
-            (one.awaits.add if is_open else one.awaits.discard)(ident)
+        changed = False
+        for one in self._running.values():
+            if one.agent_id == agent_id and (ident in one.awaits) is not is_open:
+                one.awaits ^= {ident}
+                changed = True
         if changed:
             self.admit()
 
     def _update_waiting(self, flight: Flight) -> None:
         waits = flight.state is FlightState.WAITING
-        turns = [one for one in self._running.values() if one.flight_id == flight.id]
-        changed = [one for one in turns if one.waits is not waits]
-        for one in changed:
-            one.waits = waits
+        changed = False
+        for one in self._running.values():
+            if one.flight_id == flight.id and one.waits is not waits:
+                one.waits, changed = waits, True
         if changed:
             self.admit()
 
     def _give_up(self, flight_id: str) -> None:
         """Remove from the line a flight that ended while it waited."""
-        for queued, admitted in list(self._waiting.values()):
-            if queued.flight_id == flight_id:
-                self._leave_line(queued)
-                admitted.set_result(False)
-                self.admit()
+        for queued, admitted in [one for one in self._waiting.values() if one[0].flight_id == flight_id]:
+            self._leave_line(queued)
+            admitted.set_result(False)
+            self.admit()
 
 
-def build_queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
+def build_queued_turn(ledger: Ledger, delivery: Delivery, since: float) -> Queued:
     """Return a delivery as an entry of the line."""
-    delivery = ledger.get(Delivery, ident)
-    sender = ledger.get(Agent, delivery.sender) if delivery is not None else None
-    return Queued(
-        id=ident,
-        since=since,
-        person=sender is not None and sender.is_person,
-        flight_id=delivery.flight_id if delivery is not None else None,
-    )
+    sender = ledger.get(Agent, delivery.sender)
+    by_person = sender is not None and sender.is_person
+    return Queued(id=delivery.id, since=since, person=by_person, flight_id=delivery.flight_id)
 
 
 def list_open_asks(ledger: Ledger, ident: str) -> list[str]:

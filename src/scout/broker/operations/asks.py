@@ -81,7 +81,9 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
     _create_work(tx, request, ask)
     message = _post_message(tx, request, ask, flight, target.soft)
     tx.record(AskCreated, ask, move="create", target=ask.id)
-    return _queue_flight(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
+    return _queue_flight(
+        tx, ask, flight, message, agent=agent, route=route, conversation=conversation, waits=waits
+    )
 
 
 # -- checks ------------------------------------------------------------------------------------------
@@ -214,7 +216,7 @@ def _post_message(
         ask.conversation_id,
         request.body,
         message_id=ask.message_id,
-        attachments=attachments.find_attachments(tx, request.attachments) if request.attachments else (),
+        attachments=attachments.find_attachments(tx, request.attachments),
         ask_id=ask.id,
         flight_id=flight.id,
         work_item_id=ask.work_item_id,
@@ -231,6 +233,7 @@ def _queue_flight(
     flight: Flight,
     message: Message,
     *,
+    agent: Agent,
     route: routes.AgentRoute,
     conversation: Conversation,
     waits: str = "",
@@ -244,9 +247,8 @@ def _queue_flight(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     roots = (f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
-    target = tx.need(Agent, "agent", ask.target)
-    notes = (*roots, *routes.describe_profile(tx, target, route))
-    return _build_receipt(tx, ask, flight, delivery, route=route, notes=notes)
+    notes = (*roots, *routes.describe_profile(tx, agent, route))
+    return _build_receipt(tx, ask, flight, delivery, agent=agent, route=route, notes=notes)
 
 
 def _add_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
@@ -263,14 +265,13 @@ def _build_receipt(
     flight: Flight,
     delivery: Delivery,
     *,
+    agent: Agent,
     route: routes.AgentRoute,
     notes: tuple[str, ...] = (),
 ) -> AskReceipt:
     endpoint = None if ask.session_policy is SessionPolicy.NEW else route.endpoint
     harness = endpoint.harness if endpoint else route.harness
-    runtime = (
-        routes.choose_agent_runtime(tx, tx.need(Agent, "agent", ask.target), harness) if harness else None
-    )
+    runtime = routes.choose_agent_runtime(tx, agent, harness) if harness else None
     model = endpoint.model if endpoint else ask.model
     return AskReceipt(
         conversation_id=ask.conversation_id,
@@ -316,7 +317,9 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     route, waits = find_route_again(tx, ask, agent)
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
-    return _queue_flight(tx, ask, flight, again, route=route, conversation=conversation, waits=waits)
+    return _queue_flight(
+        tx, ask, flight, again, agent=agent, route=route, conversation=conversation, waits=waits
+    )
 
 
 # -- the target --------------------------------------------------------------------------------------
@@ -325,7 +328,7 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
 def _find_target(tx: Transaction, request: MakeAsk) -> Target:
     """Find the agent that a request names: by an address, a session, a card, a project or a mention."""
     named = [request.to, request.project_path, request.target_session_id]
-    if sum(one is not None for one in named) > 1:
+    if len([one for one in named if one is not None]) > 1:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
@@ -343,8 +346,8 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         assert found is not None  # a request without a target was refused
         if request.child is not None:
             child = children.ensure_child(tx, found.agent, request.child)
-            return _choose_endpoint(tx, request, child)._replace(soft=targeting.soft)
-        return _choose_endpoint(tx, request, found.agent, found)._replace(soft=targeting.soft)
+            return _choose_endpoint(tx, request, child, soft=targeting.soft)
+        return _choose_endpoint(tx, request, found.agent, found, targeting.soft)
     return target._replace(soft=list_soft_mentions(request.body))
 
 
@@ -379,7 +382,11 @@ def _find_project_target(tx: Transaction, request: MakeAsk) -> Target:
 
 
 def _choose_endpoint(
-    tx: Transaction, request: MakeAsk, agent: Agent, found: Resolution | None = None
+    tx: Transaction,
+    request: MakeAsk,
+    agent: Agent,
+    found: Resolution | None = None,
+    soft: tuple[str, ...] = (),
 ) -> Target:
     """Choose the endpoint by what the ask demands; `found` may have chosen it already.
 
@@ -396,7 +403,8 @@ def _choose_endpoint(
     routes.check_harness(tx, agent, wish)
     known = _reuse_choice(tx, wish, found) if found else None
     canonical = found.canonical if found else Instance(agent=agent).canonical
-    return Target(agent, wish, known or routes.choose_endpoint(tx, agent, wish), canonical, found)
+    choice = known or routes.choose_endpoint(tx, agent, wish)
+    return Target(agent, wish, choice, canonical, found, soft=soft)
 
 
 def _reuse_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
@@ -404,7 +412,7 @@ def _reuse_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | 
 
     With several endpoints it might not: an address prefers the session that it spells out.
     """
-    if wish.session_id or wish.harness or wish.model or wish.node:
+    if not wish.is_empty:
         return None
     chosen = [found.choice.endpoint] if found.choice.endpoint else []
     return found.choice if chosen == list(tx.endpoints(found.agent.id)) else None
@@ -424,7 +432,7 @@ def _check_limits(tx: Transaction, ask: Ask, body: str) -> None:
         asker_address=sender,
         target=Party(agent_id=ask.target, session_id=ask.target_session_id),
         target_address=target,
-        body_hash=_hash_body(body),
+        body_hash=_hash_body(body) if ask.chain else "",  # compared with the asks around it
     )
     try:
         check_chain(_list_ancestors(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())

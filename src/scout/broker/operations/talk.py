@@ -140,7 +140,7 @@ def _check_reply_to(tx: Transaction, address: str | None) -> str | None:
 
 def _check_one_place(request: Send) -> None:
     places = (request.to, request.channel, request.conversation_id, request.thread, request.broadcast or None)
-    if sum(one is not None for one in places) > 1:
+    if len([one for one in places if one is not None]) > 1:
         problem = "name one of to, channel, conversationId, thread and broadcast"
         raise Refused(BadRequest(problem=problem, field="to"))
 

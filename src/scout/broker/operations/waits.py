@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from scout.broker.operations import inbox
 from scout.broker.routing import unread
 from scout.broker.transaction.call import CallBroker, CallContext
+from scout.broker.transaction.streams import Listener
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import ATTENTION, Attention
 from scout.model.delivery import Delivery
 from scout.model.flight import FLIGHT, Flight
 from scout.model.question import Question, QuestionState
+from scout.model.ref import Ref
 from scout.model.session import Session
 from scout.model.token import Token, TokenKind, is_valid, require_valid
 from scout.protocol.asks import AskReceipt, FlightView, GetFlight, MakeAsk
@@ -68,13 +70,13 @@ async def _wait_until_settled(
 ) -> Flight:
     """Wait until the flight is no longer pending. `fresh`: it was made just now, so do not look first."""
     end = _set_deadline(call, request.wait)
-    news = flight_id if request.seen is not None else f"end of {flight_id}"
-    with call.broker.waiters.listening(news, f"{flight_id} {call.agent_id}", call.token_id) as listener:
+    news = Ref.to(flight_id) if request.seen is not None else f"end of {flight_id}"
+    with _listen(call, news, f"{flight_id} {call.agent_id}") as listener:
         if fresh:
             await listener.wait(_get_seconds_left(call, end))
             _require_credential(call)
         while True:
-            flight = call.broker.glance().get(Flight, flight_id)
+            flight: Flight | None = listener.record or call.broker.glance().get(Flight, flight_id)
             assert flight is not None  # it was read before
             if not _is_pending(call, request, flight) or not await listener.wait(
                 _get_seconds_left(call, end)
@@ -132,8 +134,7 @@ async def _listen_while(
 ) -> None:
     """Listen for changes of a record while it is open, for at most this many seconds."""
     end = _set_deadline(call, seconds)
-    keys = (record_id, f"{record_id} {call.agent_id}", call.token_id)
-    with call.broker.waiters.listening(*keys) as listener:
+    with _listen(call, Ref.to(record_id), f"{record_id} {call.agent_id}") as listener:
         while is_open() and await listener.wait(_get_seconds_left(call, end)):
             _require_credential(call)
 
@@ -146,8 +147,7 @@ async def wait_for_mail(call: CallContext[CallBroker], request: ClaimInbox) -> C
     end = _set_deadline(call, request.wait)
     while True:
         places = await call.read(lambda tx: tuple(unread.list_followed_ids(tx, tx.sender)))
-        keys = (f"inbox {call.agent_id}", call.token_id, *places)
-        with call.broker.waiters.listening(*keys) as listener:
+        with _listen(call, f"inbox {call.agent_id}", *map(Ref.to, places)) as listener:
             _require_credential(call)
             claimed = await call.perform(request)
             left = _get_seconds_left(call, end)
@@ -174,9 +174,15 @@ def _get_seconds_left(call: CallContext[CallBroker], end: float) -> float:
     return end - call.services.clock.monotonic()
 
 
+def _listen(call: CallContext[CallBroker], *keys: str) -> Listener:
+    """Listen to changes of these keys and of the caller's credential."""
+    own = (Ref.to(call.token_id),) if call.token_id else ()
+    return call.broker.waiters.listening(*keys, *own)
+
+
 async def wait_for_credential_end(call: CallContext[CallBroker]) -> None:
     """Return when the caller's credential is revoked or expires."""
-    with call.broker.waiters.listening(call.token_id) as listener:
+    with _listen(call) as listener:
         while _find_ended_credential(call) is None:
             await listener.wait(_CREDENTIAL_CHECK)
 

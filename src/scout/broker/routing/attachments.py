@@ -66,6 +66,8 @@ def build_missing_refusal(sha256: str) -> Refused:
 
 def find_attachments(tx: Transaction, hashes: Sequence[str]) -> tuple[Attachment, ...]:
     """Return the stored files that a message names, without duplicates; `tx.files` has their sizes."""
+    if not hashes:
+        return ()
     return tuple({one.sha256: one for one in (_find_attachment(tx, text) for text in hashes)}.values())
 
 

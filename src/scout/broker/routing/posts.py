@@ -27,7 +27,6 @@ from scout.model.events.talk import (
     MessagePosted,
     Opened,
     build_post,
-    read_message,
 )
 
 _NEWEST = (1 << 63) - 1
@@ -123,6 +122,9 @@ def post_message(
         kind=kind,
         follow_up=follow_up,
         reply_to=reply_to,
+        in_reply_to=metadata.in_reply_to,
+        mentions=metadata.mentions,
+        target_agents=metadata.target_agents,
         attachments=attachments,
         ask_id=ask_id,
         flight_id=flight_id,
@@ -130,8 +132,7 @@ def post_message(
         created_at=tx.now,
     )
     event = tx.append(MessagePosted, conversation_id, build_post(message), metadata, source=who)
-    assert isinstance(event, MessagePosted)
-    return read_message(event)
+    return replace(message, seq=event.seq)
 
 
 def create_delivery(

@@ -56,19 +56,15 @@ def list_shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
 def choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice:
     """Choose the endpoint for a demand; isolated endpoints count only if the demand names a session."""
     endpoints = tx.endpoints(agent.id) if wish.session_id else list_shared_endpoints(tx.endpoints(agent.id))
-    wish = replace(wish, may_start=may_start(tx, agent, wish))
+    if wish.harness is not None:
+        wish = replace(wish, may_start=may_start(tx, agent, wish, wish.harness))
     return choose(agent, lambda: tx.address(agent.id), endpoints, wish, now=tx.now)
 
 
-def may_start(tx: Transaction, agent: Agent, wish: Demand) -> bool:
+def may_start(tx: Transaction, agent: Agent, wish: Demand, harness: str) -> bool:
     """Whether Scout can start the demanded harness for the agent on this node."""
     here = wish.node in (None, tx.services.node)
-    return (
-        here
-        and wish.harness is not None
-        and is_startable(tx, agent)
-        and not _explain_missing_harness(tx, agent, wish.harness)
-    )
+    return here and is_startable(tx, agent) and not _explain_missing_harness(tx, agent, harness)
 
 
 def is_startable(tx: Transaction, agent: Agent) -> bool:
@@ -110,11 +106,7 @@ def choose_route(
 ) -> AgentRoute:
     """Return the route to an agent. `harness`: only this one; `strict`: refuse if no harness can run it."""
     endpoints = list_shared_endpoints(tx.endpoints(agent.id))
-    endpoint = (
-        choice.endpoint
-        if choice
-        else _find_online_endpoint(tx, endpoints) or _find_released_endpoint(endpoints)
-    )
+    endpoint = choice.endpoint if choice else _find_usable_endpoint(tx, endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, tx.now, tx.rules.periods.online_within):
             return AgentRoute(reach=_build_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
@@ -123,6 +115,13 @@ def choose_route(
     runner, why_not = _choose_harness(tx, agent, named, strict)
     reach = _build_reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
     return AgentRoute(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
+
+
+def _find_usable_endpoint(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
+    """Return the endpoint that is online, else the one that was released last."""
+    if not endpoints:
+        return None
+    return _find_online_endpoint(tx, endpoints) or _find_released_endpoint(endpoints)
 
 
 def _find_online_endpoint(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:

@@ -53,6 +53,7 @@ def find_route(
     try:
         route = routes.choose_route(tx, agent, choice, harness=wish.harness, strict=True)
         check_reach(route.reach)
+        tx.routes[agent.id] = route
     except Refused as refusal:
         if not queue:
             raise
@@ -165,7 +166,8 @@ def decide_who_is_woken(
     for agent_id in dict.fromkeys(ids):
         agent = None if agent_id in reaches else tx.agent(agent_id)
         if agent is not None:
-            reaches[agent_id] = routes.choose_route(tx, agent).reach
+            tx.routes[agent_id] = route = routes.choose_route(tx, agent)
+            reaches[agent_id] = route.reach
     decision = decide_wake(occasion, reaches, tx.rules.routing)
     if decision.action is not WakeAction.WAKE or place is None or _is_asked_by_person(tx, occasion):
         return decision
@@ -220,9 +222,7 @@ def deliver_message(
     holder = decision.holder
     if decision.action is WakeAction.HOLD and decision.rule != get_code(WakeBudget):
         open_held_item(tx, reached, "is started by hand", decision.remedies)
-    wakes = decision.action is WakeAction.WAKE
-    agent = tx.agent(reached) if wakes else None
-    route = routes.choose_route(tx, agent) if agent else None
+    route = _find_route_to(tx, reached) if decision.action is WakeAction.WAKE else None
     return posts.create_delivery(
         tx,
         message,
@@ -236,6 +236,12 @@ def deliver_message(
         decision=decision.stored if holder else None,
         metadata=metadata,
     )
+
+
+def _find_route_to(tx: Transaction, agent_id: str) -> routes.AgentRoute | None:
+    """Return the route on which the decision was made."""
+    agent = tx.agent(agent_id)
+    return tx.routes.get(agent_id) or (routes.choose_route(tx, agent) if agent is not None else None)
 
 
 def _is_answer_expected(decision: WakeDecision, reached: str) -> bool:

@@ -41,7 +41,9 @@ from scout.model.people.user import ConnectorKey
 from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.token import Token
+from scout.policy.permit import Actor
 from scout.policy.resolve import Resolution
+from scout.store.directory import View
 
 _ROOM = 50_000
 _RECENT = 5000
@@ -59,6 +61,7 @@ class Cache:
         self.endpoints: dict[str, list[Endpoint]] = {}
         self.conversations: dict[str, Conversation] = {}
         self.grants: dict[tuple[str | None, str | None], list[Grant]] = {}
+        self.views: dict[Actor, View] = {}  # of callers without grants
         self.names: dict[Hashable, Resolution] = {}
         self.addresses: dict[tuple[str, str | None], str] = {}  # by agent and user
         self._keys: dict[str, set[Hashable]] = {}
@@ -68,11 +71,20 @@ class Cache:
         self.last_seq: int | None = None
         self.paused: bool | None = None  # by the last change of this machine's record
         self.existing: dict[str, bool] = {}  # whether there is any record of a kind that few have
+        self._tables: tuple[dict[Any, Any], ...] = (
+            self.agents,
+            self.endpoints,
+            self.conversations,
+            self.grants,
+            self.views,
+            self._asked,
+            self._open,
+        )
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._apply_endpoint,
             Agent: self._apply_agent,
             Conversation: lambda one: self.conversations.pop(one.id, None),
-            Grant: lambda _: self.grants.clear(),
+            Grant: lambda _: self._forget_grants(),
             Alias: lambda _: self._forget_addresses(),
             Session: self._replace_record,
             Node: self._apply_node,
@@ -99,9 +111,8 @@ class Cache:
     def apply(self, seq: int, record: object) -> None:
         """Forget what an appended event invalidates."""
         self.last_seq = seq
-        learn = self._learn.get(record.__class__)
-        if learn is not None:
-            learn(record)
+        if record.__class__ in self._learn:
+            self._learn[record.__class__](record)
 
     def refresh(self, endpoint: Endpoint) -> None:
         """Update an endpoint after a sign of life; it is reached as before."""
@@ -112,11 +123,11 @@ class Cache:
 
     def _apply_endpoint(self, endpoint: Endpoint) -> None:
         known = self.endpoints.get(endpoint.agent_id, [])
-        if _is_usable(endpoint) and any(one.id == endpoint.id and _is_usable(one) for one in known):
-            # It takes up a turn or ends one: it is reached as before, under the same names.
-            ways = [endpoint if one.id == endpoint.id else one for one in known]
-            self.endpoints[endpoint.agent_id] = ways
-            return
+        for place, one in enumerate(known):
+            if one.id == endpoint.id and _is_usable(one) and _is_usable(endpoint):
+                # It takes up a turn or ends one: it is reached as before, under the same names.
+                self.endpoints[endpoint.agent_id] = [*known[:place], endpoint, *known[place + 1 :]]
+                return
         self.endpoints.pop(endpoint.agent_id, None)
         for key in self._keys.pop(endpoint.agent_id, ()):
             self.names.pop(key, None)
@@ -124,8 +135,6 @@ class Cache:
     def _replace_record(self, record: Ask | Delivery | Flight | Session | Token) -> None:
         """Replace the records of an ask, which each of its next steps reads again."""
         self.recent[record.id] = record
-        if len(self.recent) > _RECENT:
-            del self.recent[next(iter(self.recent))]
 
     def _apply_node(self, node: Node) -> None:
         self._forget_names()
@@ -167,7 +176,7 @@ class Cache:
 
     def forget(self) -> None:
         """Forget everything, after a rollback or after rows were refreshed without an event."""
-        for kept in (*self._list_tables(), self.recent):
+        for kept in (*self._tables, self.recent):
             kept.clear()
         self._forget_addresses()
         self.existing.clear()
@@ -175,11 +184,14 @@ class Cache:
 
     def make_room(self) -> None:
         """Drop entries beyond the maximum."""
-        if sum(map(len, self._list_tables())) > _ROOM:
+        while len(self.recent) > _RECENT:
+            del self.recent[next(iter(self.recent))]
+        if sum(map(len, self._tables)) > _ROOM:
             self.forget()
 
-    def _list_tables(self) -> tuple[dict[Any, Any], ...]:
-        return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
+    def _forget_grants(self) -> None:
+        self.grants.clear()
+        self.views.clear()
 
     def _forget_addresses(self) -> None:
         """Forget addresses after a change of an agent or an alias; sessions and nodes change none."""

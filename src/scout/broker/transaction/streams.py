@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from scout.base.refusal import Refused, Remedy
@@ -19,27 +18,53 @@ _PART = 50  # past events that are filtered and sent at once
 
 
 class Listener:
-    """One long poll. A change between two waits is not lost."""
+    """One long poll, which listens while its context is open. A change between two waits is not lost.
 
-    def __init__(self) -> None:
-        self._news = asyncio.Event()
+    `record` is the one that the last change told of, if it told of one.
+    """
 
-    def tell(self) -> None:
-        self._news.set()
+    def __init__(self, waiting: dict[str, set["Listener"]], keys: tuple[str, ...]) -> None:
+        self._waiting = waiting
+        self._keys = keys
+        self._is_told = False
+        self._woken: asyncio.Future[None] | None = None
+        self.record: Any = None
+
+    def __enter__(self) -> "Listener":
+        for key in self._keys:
+            self._waiting.setdefault(key, set()).add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for key in self._keys:
+            self._waiting[key].discard(self)
+            if not self._waiting[key]:
+                del self._waiting[key]
+
+    def tell(self, record: Any) -> None:
+        self._is_told, self.record = True, record
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
 
     async def wait(self, seconds: float) -> bool:
         """Wait for a change, at most this long; whether there was one."""
-        try:
-            async with asyncio.timeout(max(seconds, 0)):  # wait_for could swallow the caller's cancellation
-                await self._news.wait()
-        except TimeoutError:
-            return False
-        self._news.clear()
-        return True
+        if not self._is_told:
+            loop = asyncio.get_running_loop()
+            self._woken = loop.create_future()
+            timer = loop.call_later(max(seconds, 0), self._wake)
+            try:
+                await self._woken
+            finally:
+                timer.cancel()
+        told, self._is_told = self._is_told, False
+        return told
 
 
 class Waiters:
-    """Long polls by key: the id of a record, or an inbox."""
+    """Long polls by key: the reference to a record, or another name such as that of an inbox."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[Listener]] = {}
@@ -47,25 +72,16 @@ class Waiters:
     def is_awaited(self, key: str) -> bool:
         return key in self._waiting
 
-    def tell(self, *keys: str) -> None:
-        """Wake the long polls of these keys."""
+    def tell(self, *keys: str, record: Any = None) -> None:
+        """Wake the long polls of these keys; `record` is what they wait for, if it is known."""
         for key in keys:
-            for listener in self._waiting.get(key, ()):
-                listener.tell()
+            if key in self._waiting:
+                for listener in self._waiting[key]:
+                    listener.tell(record)
 
-    @contextmanager
-    def listening(self, *keys: str) -> Generator[Listener]:
-        """Listen to changes of these keys while the context is open."""
-        listener = Listener()
-        for key in keys:
-            self._waiting.setdefault(key, set()).add(listener)
-        try:
-            yield listener
-        finally:
-            for key in keys:
-                self._waiting[key].discard(listener)
-                if not self._waiting[key]:
-                    del self._waiting[key]
+    def listening(self, *keys: str) -> Listener:
+        """Return a listener to changes of these keys."""
+        return Listener(self._waiting, keys)
 
 
 class Feed:

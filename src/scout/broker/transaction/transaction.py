@@ -1,8 +1,8 @@
 """One request in one transaction: its caller, its time, what it reads, and the events it appends."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from scout.model.conversation import Conversation
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Changed, Event, Metadata
-from scout.model.grant import Grant, is_valid_grant
+from scout.model.grant import Grant, GrantScope, is_valid_grant
 from scout.model.problems.request import Forbidden, NotFound, NotOwner
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
@@ -29,7 +29,16 @@ from scout.ports import Surroundings
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 
+
+class Stored(Protocol):
+    """A record as the log stores it: under its id."""
+
+    @property
+    def id(self) -> str: ...
+
+
 T = TypeVar("T", bound=Record)
+S = TypeVar("S", bound=Stored)
 
 _WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 
@@ -75,6 +84,7 @@ class Transaction:
         self._ids = services.ids.series()
         self.events: list[Event] = []
         self.cache = cache or Cache()
+        self._view: View | None = None
         self.new_roots: list[str] = []
         # Sizes of the stored files that the request names.
         self.files: Mapping[str, int] = {}
@@ -82,15 +92,12 @@ class Transaction:
         self.mail_to_people: list[Delivery] = []
         # Alarms for the operator, raised even if the request is refused.
         self.alarms: list[Diagnostic] = []
+        # The routes chosen by the last decision about each agent, for what is delivered to it.
+        self.routes: dict[str, Any] = {}
         # The turn that starts after the commit, if it was prepared in this transaction.
         self.prepared: Any = None
 
     # -- facts -----------------------------------------------------------------------------------
-
-    @cached_property
-    def _first(self) -> int:
-        known = self.cache.last_seq
-        return (self.ledger.last_seq() if known is None else known) + 1
 
     @property
     def sender(self) -> str:
@@ -112,9 +119,10 @@ class Transaction:
         if self.actor.kind is TokenKind.GUEST:
             needs = ("the token of an agent",)
             raise Refused(Forbidden(action="change", subject="this Scout", needs=needs))
+        last = self.cache.last_seq
         event = kind(
-            id=self.mint("evt"),
-            seq=self._first + len(self.events),
+            id=f"evt_{next(self._ids)}",
+            seq=(self.ledger.last_seq() if last is None else last) + 1,
             time=self.now,
             source=Ref.to(source or self.sender),
             target=Ref.to(target),
@@ -130,19 +138,18 @@ class Transaction:
     def record(
         self,
         kind: type[Event],
-        record: T,
+        record: S,
         *,
         move: str | None = None,
         reason: str = "",
         metadata: Metadata = Metadata(),
         source: str | None = None,
         target: str | None = None,
-    ) -> T:
+    ) -> S:
         """Append the event that a record has changed to this."""
         by = source or self.sender
         payload = Changed(record=record, move=move, by=by, reason=reason)
-        ident: str = target or getattr(record, "id")  # noqa: B009 (every stored record has one)
-        self.append(kind, ident, payload, metadata, source)
+        self.append(kind, target or record.id, payload, metadata, by)
         return record
 
     def mint(self, prefix: str) -> str:
@@ -153,7 +160,7 @@ class Transaction:
         """Return the same transaction in the name of another actor; its events follow those up to now."""
         other = Transaction(self.services, self.ledger, actor, caller, cache=self.cache)
         other.now, other._ids, other.events = self.now, self._ids, self.events
-        other._first, other.new_roots = self._first, self.new_roots
+        other.new_roots = self.new_roots
         return other
 
     # -- permissions------------------------------------------------------------------------------
@@ -198,13 +205,24 @@ class Transaction:
 
     # -- names -------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def view(self) -> View:
         """Return whose names the caller sees: its own user's, a person's sub-users', and granted ones."""
+        if self._view is None:
+            self._view = self.cache.views.get(self.actor) or self._find_view()
+        return self._view
+
+    def _find_view(self) -> View:
+        grants = self._find_grants()
+        view = self._build_view([one.scope for one in grants if is_valid_grant(one, self.now)])
+        if not grants:  # grants may end with time
+            self.cache.views[self.actor] = view
+        return view
+
+    def _build_view(self, scopes: Sequence[GrantScope]) -> View:
         user = self.actor.user
         if self.is_operator:
             return View(user, everybody=True)
-        scopes = [grant.scope for grant in self._find_grants() if is_valid_grant(grant, self.now)]
         users = [user, self.actor.group, *self.actor.subusers, *(scope.user for scope in scopes)]
         return View(
             user,

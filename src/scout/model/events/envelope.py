@@ -134,11 +134,10 @@ def list_concerned_agents(event: Event) -> list[str]:
     """Return the agent ids among them, sorted."""
     # Every stored event passes here: no function is called for each field.
     payload = event.payload
-    record = payload.record if payload.__class__ is Changed else get_record(event)
-    named = _get_agents(record.__class__)(record)
-    both = [str(one[6:]) for one in (event.source, event.target) if one[:6] == "agent:"]
-    found = {one for one in (*both, *event.metadata.target_agents, *named) if one.__class__ is str}
-    return sorted([one for one in found if one[:4] == "agt_"])
+    record = payload.record if payload.__class__ is Changed else getattr(payload, "record", payload)
+    named = (*_get_agents(record.__class__)(record), *event.metadata.target_agents)
+    both = (event.source[6:], event.target[6:])  # after `agent:`, if it is an agent
+    return sorted({one for one in (*both, *named) if one.__class__ is str and one[:4] == "agt_"})
 
 
 _Values = Callable[[Any], tuple[Any, ...]]
