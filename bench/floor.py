@@ -26,7 +26,8 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.flight import create_flight
 from scout.model.ref import Ref
 from scout.store.database import Database
-from scout.store.unit_of_work import UnitOfWork, read_last_seq
+from scout.store.log import read_last_seq
+from scout.store.unit_of_work import UnitOfWork
 
 _TOKEN = "tok_01m7p5g72te66t8j0zd1xzqgwm"
 _FACTS = Metadata(token_id=_TOKEN)

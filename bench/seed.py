@@ -17,7 +17,8 @@ from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
-from scout.store.unit_of_work import append, read_last_seq
+from scout.store.log import read_last_seq
+from scout.store.unit_of_work import append
 
 _BATCH = 10_000
 _TALKS = 5_000  # conversations that the history is spread over

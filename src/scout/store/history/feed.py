@@ -16,7 +16,8 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.events.envelope import Event, get_record
 from scout.model.history import FOLLOWED, list_parties
-from scout.store.unit_of_work import read_events, read_last_seq
+from scout.store.log import LogRow, read_last_seq, read_rows
+from scout.store.touched import list_entries, store_entries
 
 # The tables and their columns, in the order of their keys.
 HISTORY_TABLES = {
@@ -25,6 +26,7 @@ HISTORY_TABLES = {
     "history_spans": ("kind", "state", "fork", "last", "entered", "record"),
     "history_parties": ("party", "kind", "record"),
     "history_moments": ("tenth", "seq"),
+    "touched": ("key", "seq"),
 }
 FAR_BEHIND = 8000  # events: more than a request waits for
 _TENTH = 100  # milliseconds
@@ -66,6 +68,7 @@ class Batch(NamedTuple):
     spans: Sequence[ClosedSpan]
     parties: Sequence[tuple[str, str, int]]
     moments: Sequence[tuple[int, int]]
+    touched: Sequence[tuple[str, int]]
 
 
 def read_mark(connection: sqlite3.Connection) -> int | None:
@@ -78,13 +81,19 @@ def prepare_batch(connection: sqlite3.Connection, limit: int) -> Batch | None:
     """Return what follows from the next events of the log; None if there are none."""
     mark = read_mark(connection)
     if mark is None:
-        return Batch(_REBUILD, 0, (), (), (), (), ())
-    events = list(read_events(connection, mark, limit))
-    return build_batch(connection, mark, events) if events else None
+        return Batch(_REBUILD, 0, (), (), (), (), (), ())
+    rows, count = list[LogRow](), 0
+    for row in read_rows(connection, mark):
+        rows.append(row)
+        count += len(row.events)
+        if count >= limit:
+            break
+    return build_batch(connection, mark, rows) if rows else None
 
 
-def build_batch(history: sqlite3.Connection, after: int, events: Sequence[Event]) -> Batch:
-    """Return what follows from some events, for a history that has followed the log up to `after`."""
+def build_batch(history: sqlite3.Connection, after: int, rows: Sequence[LogRow]) -> Batch:
+    """Return what follows from some rows, for a history that has followed the log up to `after`."""
+    events = [event for row in rows for event in row.events]
     changes = [(event.seq, get_record(event)) for event in events if type(get_record(event)) in FOLLOWED]
     known = _read_current(history, [_get_id(record) for _, record in changes])
     changed: dict[int, CurrentSpan] = {}
@@ -103,7 +112,8 @@ def build_batch(history: sqlite3.Connection, after: int, events: Sequence[Event]
             spans.append(_close(before, seq - 1))
         known[ident] = changed[number] = CurrentSpan(number, ident, kind.name, state, seq)
     last = events[-1].seq
-    return Batch(after, last, [*changed.values()], versions, spans, [*parties], _list_moments(events))
+    moments, touched = _list_moments(events), list_entries(rows)
+    return Batch(after, last, [*changed.values()], versions, spans, [*parties], moments, touched)
 
 
 def _get_id(record: Record) -> str:
@@ -159,10 +169,11 @@ def store_batch(connection: sqlite3.Connection, batch: Batch) -> None:
     # More than the current tenth is only replaced after the clock was set back.
     connection.execute("DELETE FROM history_moments WHERE tenth >= ?", batch.moments[0][:1])
     write("INSERT INTO history_moments VALUES (?, ?)", batch.moments)
+    store_entries(connection, batch.touched)
 
 
 def _clear(connection: sqlite3.Connection) -> None:
     for table in HISTORY_TABLES:
         connection.execute(f"DELETE FROM {table}")
     connection.execute("DELETE FROM history_mark")
-    connection.execute("INSERT INTO history_mark VALUES (0)")
+    connection.execute("INSERT INTO history_mark (seq) VALUES (0)")
