@@ -65,7 +65,7 @@ async def test_an_ask_to_an_idle_agent_takes_two_commits(rig: Rig) -> None:
     first, second = split_commits(statements)
     assert _ASKED in first
     assert _LEASED in first
-    assert "collab.flight.completed" in second
+    assert b"collab.flight.completed".hex() in second
     assert await list_events(rig, answer.flight_id) == [
         "flight.queued",
         "flight.updated",

