@@ -17,8 +17,9 @@ from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
+from scout.store.history.feed import prepare_batch, store_batch
 from scout.store.log import read_last_seq
-from scout.store.unit_of_work import append
+from scout.store.unit_of_work import append_requests
 
 _BATCH = 10_000
 _TALKS = 5_000  # conversations that the history is spread over
@@ -34,6 +35,7 @@ def seed(home: Path, *, messages: int = 0, agents: int = 0, flights: int = 0) ->
     _store(connection, agents, _agent)
     _store(connection, flights, _flight)
     _index(connection)
+    _follow(connection)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
@@ -44,14 +46,14 @@ def _store(
     """Append the events of so many items, in transactions of a size that the page cache holds."""
     seq = read_last_seq(connection) + 1
     for batch in _batches(count):
-        events: list[Event] = []
+        requests: list[tuple[Event, ...]] = []
         for number in batch:
-            events += build(seq + len(events), number)
+            requests.append(build(seq, number))
+            seq += len(requests[-1])
         connection.execute("BEGIN")
-        append(connection, *events)
+        append_requests(connection, requests)
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        seq += len(events)
 
 
 def _batches(count: int) -> Iterator[range]:
@@ -122,3 +124,12 @@ def _index(connection: sqlite3.Connection) -> None:
         connection.execute("COMMIT")
         if not done:
             return
+
+
+def _follow(connection: sqlite3.Connection) -> None:
+    """Bring the history and the index of touched records to the end of the log, as a running daemon does."""
+    while (batch := prepare_batch(connection, _BATCH)) is not None:
+        connection.execute("BEGIN")
+        store_batch(connection, batch)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

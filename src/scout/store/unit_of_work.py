@@ -155,7 +155,17 @@ class UnitOfWork:
 
 def append(connection: sqlite3.Connection, *events: Event) -> None:
     """Store events under their numbers, as those of one request, and update their rows."""
-    _append(connection, [(event, list_records(event)) for event in events], [0], DerivedMemory())
+    append_requests(connection, [events])
+
+
+def append_requests(connection: sqlite3.Connection, requests: Iterable[Sequence[Event]]) -> None:
+    """Store the events of several requests."""
+    changes: list[Change] = []
+    starts: list[int] = []
+    for events in requests:
+        starts.append(len(changes))
+        changes += [(event, list_records(event)) for event in events]
+    _append(connection, changes, starts, DerivedMemory())
 
 
 def _append(
