@@ -27,7 +27,7 @@ from scout.store.history.feed import HISTORY_TABLES, build_batch, prepare_batch,
 from scout.store.history.moments import count_events, find_seq, read_time
 from scout.store.history.past import Past
 from scout.store.integrity.verify import verify
-from scout.store.log import read_events, read_last_seq, read_rows
+from scout.store.log import read_events, read_last_seq, read_stored_rows
 from scout.store.migrate import migrate
 from scout.store.unit_of_work import list_records
 from tests import seeds
@@ -310,6 +310,6 @@ def test_the_state_at_a_moment_costs_the_same_with_ten_times_the_history(tmp_pat
 def test_following_a_message_writes_nothing_but_its_time(store: sqlite3.Connection) -> None:
     for _ in range(5):
         post_message("hello")(store)
-    batch = build_batch(store, 0, list(read_rows(store, 0)))
+    batch = build_batch(store, 0, list(read_stored_rows(store, 0)))
     assert (batch.records, batch.versions, batch.spans, batch.parties) == ([], [], [], [])
     assert len(batch.moments) == 1

@@ -7,12 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from scout.model.events.envelope import Event, list_concerned_agents
+from scout.model.events.event_types import get_event_type, read_event
 from scout.model.events.talk import MessagePosted
-from scout.model.ref import Ref
+from scout.model.ref import Ref, RefKind
 from scout.store.history.feed import prepare_batch, store_batch
-from scout.store.log import LAST, read_events
-from scout.store.touched import EventReader, read_touched_mark
+from scout.store.log import LAST, read_events, read_rows, read_stored_rows
+from scout.store.touched import EventReader, outline, read_touched_mark
 from scout.store.unit_of_work import append
+from tests.broker.old_log import logs
 from tests.model.samples import ident
 from tests.store.test_packed_log import ANN, BEN, build_event
 
@@ -77,3 +79,16 @@ def test_the_index_has_one_entry_for_a_key_and_a_row(store: sqlite3.Connection) 
     follow(store, 1)
     (count,) = store.execute("SELECT count(*) FROM touched").fetchone()
     assert count == 3  # the agent, what it did, and the series of the ids
+
+
+def test_an_outline_of_a_row_has_the_keys_of_its_events(store: sqlite3.Connection) -> None:
+    """The log of a whole day: the outline, which decodes little, agrees with the decoded events."""
+    for line in logs()[0].read_bytes().splitlines():
+        append(store, read_event(line))
+    for row, stored in zip(read_rows(store, 0), read_stored_rows(store, 0), strict=True):
+        (event,) = row.events
+        keys = {str(event.source), *list_concerned_agents(event)}
+        keys |= {event.target.id} if event.target.kind is not RefKind.CONVERSATION else set()
+        found = outline(stored)
+        assert {key for key in found.keys if not key.startswith("evt_")} == keys
+        assert (found.types, found.times) == ({get_event_type(type(event))}, [event.time])

@@ -60,6 +60,14 @@ class PackedChange(Record, omit_defaults=True):
     record: msgspec.Raw
 
 
+class StoredRow(NamedTuple):
+    """A row as it is stored."""
+
+    seq: int
+    first: int
+    data: bytes
+
+
 class LogRow(NamedTuple):
     """The events of one row; `seq` is the number of the last one."""
 
@@ -151,7 +159,7 @@ def unpack(first: int, data: bytes, low: int = 0, high: int = LAST) -> list[Even
         assert time is not None  # the first event of a row has a time
         assert source is not None  # and a source
         if seq >= low:
-            found.append(_read(replace(one, id=ident), seq, time, source, metadata))
+            found.append(_read(one, _Envelope(ident, seq, time, source, metadata)))
     return found
 
 
@@ -163,39 +171,40 @@ def _complete_id(stored: str, before: str) -> str:
     return head + stored + rest
 
 
-def _read(one: PackedEvent, seq: int, time: Time, source: Ref, metadata: Metadata) -> Event:
+class _Envelope(NamedTuple):
+    """What the row says about an event, complete."""
+
+    id: str
+    seq: int
+    time: Time
+    source: Ref
+    metadata: Metadata
+
+
+def _read(one: PackedEvent, known: _Envelope) -> Event:
     if (one.type, one.v) in UPCASTS:
-        return _read_earlier(one, seq, time, source, metadata)
+        return _read_earlier(one, known)
     kind = get_event_class(one.type)
-    payload = _get_payload_reader(kind)(one, source)
+    payload = _get_payload_reader(kind)(one, known.source)
     return kind(
-        id=one.id,
-        seq=seq,
-        time=time,
+        id=known.id,
+        seq=known.seq,
+        time=known.time,
         v=one.v,
-        source=source,
+        source=known.source,
         target=one.target or Ref.to(payload.record.id),
-        metadata=metadata,
+        metadata=known.metadata,
         payload=payload,
     )
 
 
-def _read_earlier(one: PackedEvent, seq: int, time: Time, source: Ref, metadata: Metadata) -> Event:
+def _read_earlier(one: PackedEvent, known: _Envelope) -> Event:
     """Return an event of an earlier version of its type, complete, so that it can be upcast."""
     payload: dict[str, Any] = decode(bytes(one.payload), dict[str, Any])
     if not one.seq and "record" in payload:
-        payload = {"by": source.id, **payload}
-    whole: dict[str, Any] = {
-        "type": one.type,
-        "id": one.id,
-        "seq": seq,
-        "time": time,
-        "v": one.v,
-        "source": source,
-        "target": one.target or Ref.to(payload["record"]["id"]),
-        "metadata": metadata,
-        "payload": payload,
-    }
+        payload = {"by": known.source.id, **payload}
+    target = one.target or Ref.to(payload["record"]["id"])
+    whole = {"type": one.type, "v": one.v, **known._asdict(), "target": target, "payload": payload}
     return read_event(encode_for_store(whole))
 
 
@@ -223,11 +232,16 @@ def read_last_seq(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
-def read_rows(connection: sqlite3.Connection, seq: int) -> Iterator[LogRow]:
+def read_stored_rows(connection: sqlite3.Connection, seq: int) -> Iterator[StoredRow]:
     """Return the rows after the event `seq`, in order. A row that it is in is returned whole."""
     query = "SELECT seq, first, data FROM events WHERE seq > ? ORDER BY seq"
-    for last, first, data in connection.execute(query, (seq,)):
-        yield LogRow(last, unpack(first, data))
+    return map(StoredRow._make, connection.execute(query, (seq,)))
+
+
+def read_rows(connection: sqlite3.Connection, seq: int) -> Iterator[LogRow]:
+    """Return the events of these rows."""
+    for row in read_stored_rows(connection, seq):
+        yield LogRow(row.seq, unpack(row.first, row.data))
 
 
 def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
@@ -243,5 +257,6 @@ def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterato
 
 def find_event(connection: sqlite3.Connection, seq: int) -> Event | None:
     """Return the event with this number."""
-    found = connection.execute(QUERIES["log_row"], {"seq": seq}).fetchone()
-    return next(iter(unpack(*found, seq, seq)), None) if found else None
+    row = connection.execute(QUERIES["log_row"], {"seq": seq}).fetchone()
+    events = unpack(row[0], row[1], seq, seq) if row is not None else []
+    return events[0] if events else None

@@ -11,40 +11,105 @@ did itself, and the series of an event's id finds the event.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from scout.base.ids import split_series
+from msgspec.structs import astuple
+
+from scout.base.codec import decode
+from scout.base.ids import COUNTER, split_series
+from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import Event, list_concerned_agents
+from scout.model.events.envelope import AGENT_FIELDS, Event, list_concerned_agents
 from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted
 from scout.model.ref import Ref
-from scout.store.log import LAST, LogRow, find_event, read_events, unpack
+from scout.store.log import LAST, StoredRow, find_event, read_events, unpack
 from scout.store.table import QUERIES
 
-_UNINDEXED = frozenset({"agent", "conversation"})  # as targets: found by other keys, or not here
 _DEEDS = 1000  # rows of an agent that are searched for its messages
 _Matches = Callable[[Event], bool]
 
 
-def list_entries(rows: Iterable[LogRow]) -> list[tuple[str, int]]:
+class _Named(Record):
+    """What a record or a payload may say about agents; `record` in the payload of a change."""
+
+    id: Any = None
+    agent_id: Any = None
+    sender: Any = None
+    target: Any = None
+    requester_id: Any = None
+    owner_id: Any = None
+    next_move_owner_id: Any = None
+    holder_id: Any = None
+    asker_id: Any = None
+    responder_id: Any = None
+
+
+assert _Named.__struct_fields__ == AGENT_FIELDS
+
+
+class _Payload(_Named):
+    record: _Named | None = None
+
+
+class _Targets(Record):
+    target_agents: tuple[str, ...] = ()
+
+
+class _Outline(Record):
+    """The parts of a stored event that tell what it touches. Other parts are not decoded."""
+
+    type: str
+    id: str
+    time: int | None = None
+    source: str | None = None
+    target: str | None = None
+    metadata: _Targets = _Targets()
+    payload: _Payload
+
+
+class RowOutline(NamedTuple):
+    """What a row touches, the types of its events, and their times in order."""
+
+    seq: int
+    keys: set[str]
+    types: set[str]
+    times: list[Time]
+
+
+def outline(row: StoredRow) -> RowOutline:
+    """Return what a row touches, without decoding its events."""
+    keys: set[str] = set()
+    types: set[str] = set()
+    times: list[Time] = []
+    for one in decode(row.data, list[_Outline]):
+        record = one.payload.record or one.payload
+        types.add(one.type)
+        times.append(times[-1] if one.time is None else Time(one.time))
+        if len(one.id) != COUNTER:  # else it is of a series that is known
+            keys.add(_get_series(one.id))
+        if one.source is not None:
+            keys.add(one.source)
+        keys.add(record.id if one.target is None else one.target.partition(":")[2])
+        named = (one.source and one.source[6:], *one.metadata.target_agents, *astuple(record))
+        keys.update([name for name in named if _is_agent(name)])
+    # A conversation is not found here.
+    return RowOutline(row.seq, {key for key in keys if key[:4] != "cnv_"}, types, times)
+
+
+def _is_agent(name: Any) -> bool:
+    return name.__class__ is str and name[:4] == "agt_"
+
+
+def list_entries(rows: Iterable[RowOutline]) -> list[tuple[str, int]]:
     """Return the entries of some rows, each once."""
-    return [(key, row.seq) for row in rows for key in sorted(_list_keys(row.events))]
+    return [(key, row.seq) for row in rows for key in sorted(row.keys)]
 
 
 def store_entries(connection: sqlite3.Connection, entries: Sequence[tuple[str, int]]) -> None:
     """Write entries; those that an upgrade has written stay."""
     connection.executemany("INSERT OR IGNORE INTO touched VALUES (?, ?)", entries)
-
-
-def _list_keys(events: Sequence[Event]) -> set[str]:
-    keys: set[str] = set()
-    for event in events:
-        noun, _, ident = event.target.partition(":")
-        keys |= {str(event.source), _get_series(event.id), *list_concerned_agents(event)}
-        if noun not in _UNINDEXED:
-            keys.add(ident)
-    return keys
 
 
 def read_touched_mark(connection: sqlite3.Connection) -> int:

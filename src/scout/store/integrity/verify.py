@@ -16,10 +16,10 @@ from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.history.feed import HISTORY_TABLES, build_batch, read_mark, store_batch
 from scout.store.integrity.damage import build_damage_refusal
-from scout.store.log import read_rows
+from scout.store.log import read_rows, read_stored_rows
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
-from scout.store.touched import list_entries, read_touched_mark, store_entries
+from scout.store.touched import list_entries, outline, read_touched_mark, store_entries
 from scout.store.unit_of_work import project
 
 _SHOWN = 100
@@ -116,11 +116,11 @@ def _replay_history(store: sqlite3.Connection, copy: sqlite3.Connection) -> None
     """Repeat the history as far as it has followed the log, and the index of touched records after it."""
     mark, touched, done = read_mark(store) or 0, read_touched_mark(store), 0
     copy.execute("BEGIN")
-    while rows := list(islice(read_rows(store, done), _STEP)):
+    while rows := list(islice(read_stored_rows(store, done), _STEP)):
         known = [row for row in rows if row.seq <= mark]
         if known:
             store_batch(copy, build_batch(copy, done, known))
-        store_entries(copy, list_entries(row for row in rows if mark < row.seq <= touched))
+        store_entries(copy, list_entries(outline(row) for row in rows if mark < row.seq <= touched))
         done = rows[-1].seq
     copy.execute("COMMIT")
 
