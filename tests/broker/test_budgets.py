@@ -169,7 +169,7 @@ OPERATIONS: dict[str, Callable[[Rig], Awaitable[Work]]] = {
 BUDGETS = {
     "send": Budget(530, 2, 5, 0, 1_550, 50, 1),
     "ask": Budget(820, 2, 8, 0, 3_000, 130, 1),
-    "echo ask": Budget(2_880, 3, 15, 0, 8_700, 280, 2),
+    "echo ask": Budget(2_880, 4, 15, 0, 8_700, 280, 2),
     "MCP ask": Budget(2_150, 3, 8, 0, 3_000, 130, 1),
     "inbox claim": Budget(470, 2, 6, 2, 720, 25, 1),
     "resolve": Budget(725, 0, 0, 0, 0, 0, 0),

@@ -11,7 +11,7 @@ did itself, and the series of an event's id finds the event.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from msgspec.structs import astuple
 
@@ -98,7 +98,7 @@ def outline(row: StoredRow) -> RowOutline:
     return RowOutline(row.seq, {key for key in keys if key[:4] != "cnv_"}, types, times)
 
 
-def _is_agent(name: Any) -> bool:
+def _is_agent(name: Any) -> TypeGuard[str]:
     return name.__class__ is str and name[:4] == "agt_"
 
 
