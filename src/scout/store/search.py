@@ -2,9 +2,11 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Iterator
 from typing import NamedTuple
 
+from scout.base.codec import decode
+from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.events.envelope import Event
@@ -19,13 +21,21 @@ _TAIL = 2000  # maximum unindexed rows that are searched
 _MERGED = 500  # pages of the index rewritten per step
 _NEWEST = 2**63 - 1
 _KINDS = tuple(get_event_type(kind) for kind in (MessagePosted, WorkItemCreated, WorkItemUpdated))
-_NAMES = ", ".join(f"'{kind}'" for kind in _KINDS)
-# The number of each event with words, the number of its row, and the work item that it changes.
-_FIND = (
-    "SELECT e.first + one.key, e.seq, one.value ->> '$.payload.record.id' "
-    "FROM events e, json_each(CAST(e.data AS TEXT)) one WHERE e.seq > ? AND e.seq <= ? "
-    f"AND one.value ->> '$.type' IN ({_NAMES}) ORDER BY e.seq, one.key"
-)
+
+
+class _Id(Record):
+    id: str
+
+
+class _Change(Record):
+    record: _Id | None = None
+
+
+class _Words(Record):
+    """The parts of a stored event that tell whether it has words, and of which work item."""
+
+    type: str
+    payload: _Change
 
 
 class SearchHit(NamedTuple):
@@ -70,7 +80,7 @@ def is_behind(connection: sqlite3.Connection) -> bool:
 def _index(connection: sqlite3.Connection, after: int, last: int) -> None:
     """Index the words of the events up to `last`; of a work item only the newest stay."""
     reach = (after, last)
-    found = connection.execute(_FIND, reach).fetchall()
+    found = list(_find_words(connection, after, last))
     rows = [(seq, row) for seq, row, _ in found]
     connection.executemany("INSERT OR IGNORE INTO indexed_events VALUES (?, ?)", rows)
     words = "SELECT seq, text, places FROM searched WHERE seq > ? AND seq <= ? ORDER BY seq"
@@ -78,6 +88,17 @@ def _index(connection: sqlite3.Connection, after: int, last: int) -> None:
     for seq, _, work_id in found:
         if work_id is not None:
             _take_out_older(connection, work_id, seq)
+
+
+def _find_words(
+    connection: sqlite3.Connection, after: int, last: int
+) -> Iterator[tuple[int, int, str | None]]:
+    """Yield the number of each event with words, the number of its row, and the work item that it changes."""
+    query = "SELECT seq, first, data FROM events WHERE seq > ? AND seq <= ? ORDER BY seq"
+    for row, first, data in connection.execute(query, (after, last)):
+        for seq, one in enumerate(decode(data, list[_Words]), first):
+            if one.type in _KINDS:
+                yield seq, row, one.payload.record.id if one.payload.record is not None else None
 
 
 def _take_out_older(connection: sqlite3.Connection, work_id: str, seq: int) -> None:

@@ -54,21 +54,23 @@ END;
 CREATE VIEW searched (seq, text, places) AS
 SELECT
     seq,
-    coalesce(
-        event ->> '$.payload.text',
-        (event ->> '$.payload.record.title')
-        || char(10) || coalesce(event ->> '$.payload.record.description', '')
-        || char(10) || coalesce(event ->> '$.payload.record.progress.summary', '')
-    ),
-    CASE WHEN event ->> '$.type' = 'collab.message.posted' THEN substr(event ->> '$.target', -26)
+    CASE WHEN json_extract(data, place || '.payload.record.id') IS NULL
+    THEN json_extract(data, place || '.payload.text')
     ELSE
-        substr(coalesce(event ->> '$.payload.record.conversationId', ''), -26)
-        || ' ' || substr(event ->> '$.payload.record.ownerId', -26)
-        || ' ' || substr(event ->> '$.payload.record.requesterId', -26)
-        || ' ' || substr(coalesce(event ->> '$.payload.record.nextMoveOwnerId', ''), -26)
-        || ' ' || substr(coalesce(event ->> '$.payload.record.reviewerId', ''), -26)
+        json_extract(data, place || '.payload.record.title')
+        || char(10) || coalesce(json_extract(data, place || '.payload.record.description'), '')
+        || char(10) || coalesce(json_extract(data, place || '.payload.record.progress.summary'), '')
+    END,
+    CASE WHEN json_extract(data, place || '.payload.record.id') IS NULL
+    THEN substr(json_extract(data, place || '.target'), -26)
+    ELSE
+        substr(coalesce(json_extract(data, place || '.payload.record.conversationId'), ''), -26)
+        || ' ' || substr(json_extract(data, place || '.payload.record.ownerId'), -26)
+        || ' ' || substr(json_extract(data, place || '.payload.record.requesterId'), -26)
+        || ' ' || substr(coalesce(json_extract(data, place || '.payload.record.nextMoveOwnerId'), ''), -26)
+        || ' ' || substr(coalesce(json_extract(data, place || '.payload.record.reviewerId'), ''), -26)
     END
 FROM (
-    SELECT i.seq, CAST(e.data AS TEXT) -> (i.seq - e.first) AS event
+    SELECT i.seq, CAST(e.data AS TEXT) AS data, '$[' || (i.seq - e.first) || ']' AS place
     FROM indexed_events i CROSS JOIN events e ON e.seq = i.log_row
 );
