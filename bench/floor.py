@@ -1,9 +1,10 @@
-"""The floor: a bare route that stores the same facts as a message or an ask, and decides nothing.
+"""The floor: a bare route that stores the same events as a message or an ask, and decides nothing.
 
 `python -m bench.floor SOCKET FOLDER message|ask`
 
-The facts go through the store's own unit of work, so they take the rows and the order that the store has today. What
-is missing is everything else: who asks, who is meant, whether it is allowed, what follows from it.
+The events go through the store's own unit of work: one row of the log for each request, and the rows of its records,
+as large as those of Scout. What is missing is everything else: who asks, who is meant, whether it is allowed, what
+follows from it.
 """
 
 import hashlib
@@ -26,11 +27,12 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.flight import create_flight
 from scout.model.ref import Ref
 from scout.store.database import Database
-from scout.store.unit_of_work import UnitOfWork, read_last_seq
+from scout.store.log import read_last_seq
+from scout.store.unit_of_work import UnitOfWork
 
 _TOKEN = "tok_01m7p5g72te66t8j0zd1xzqgwm"
+_ADDRESS = "@reader1.node:mini"
 _FACTS = Metadata(token_id=_TOKEN)
-_WAKE = WakeFact(action="store", rule="stored message", reason="the message is stored and wakes nobody")
 
 
 def _some(prefix: str, number: int) -> str:
@@ -69,8 +71,8 @@ class Floor:
     def _build_message(self, now: Time, text: str) -> Iterator[Event]:
         talk, ident = _some("cnv", self.number), self._mint("msg")
         said = Posted(message_id=ident, text=text, kind=MessageKind.CHAT)
-        yield MessagePosted(payload=said, **self._envelope(now, talk))
-        yield self._build_delivery(now, talk, ident)
+        yield MessagePosted(payload=said, **self._envelope(now, talk, self._describe_post()))
+        yield self._build_delivery(now, talk, ident, cause="send")
 
     def _build_ask(self, now: Time, text: str) -> Iterator[Event]:
         talk, ident = _some("cnv", self.number), self._mint("msg")
@@ -81,16 +83,37 @@ class Floor:
             message_id=ident,
             sender=asker,
             target=target,
+            resolved=_ADDRESS,
             created_at=now,
+            expires_at=now.plus(86_400),
         )
         flight = create_flight(self._mint("flt"), ask, now)
-        said = Posted(message_id=ident, text=text, kind=MessageKind.CHAT, ask_id=ask.id)
-        yield MessagePosted(payload=said, **self._envelope(now, talk))
-        yield AskCreated(payload=Changed(record=ask), **self._envelope(now, ask.id))
-        yield FlightQueued(payload=Changed(record=flight, move="queue"), **self._envelope(now, flight.id))
-        yield self._build_delivery(now, talk, ident, ask_id=ask.id, flight_id=flight.id)
+        said = Posted(message_id=ident, text=text, kind=MessageKind.CHAT, ask_id=ask.id, flight_id=flight.id)
+        made = Changed(record=ask, move="create", by=asker)
+        queued = Changed(record=flight, move="queue", by=asker, reason="accepted")
+        yield MessagePosted(payload=said, **self._envelope(now, talk, self._describe_post()))
+        yield AskCreated(payload=made, **self._envelope(now, ask.id))
+        yield FlightQueued(payload=queued, **self._envelope(now, flight.id))
+        yield self._build_delivery(now, talk, ident, cause="ask", ask_id=ask.id, flight_id=flight.id)
 
-    def _build_delivery(self, now: Time, talk: str, message_id: str, **more: Any) -> Event:
+    def _describe_post(self) -> Metadata:
+        return Metadata(target_agents=(_some("agt", self.number),), resolved=_ADDRESS, token_id=_TOKEN)
+
+    def _build_wake(self, talk: str, cause: str) -> WakeFact:
+        """The decision as Scout stores it, with what it was made from."""
+        asker, target = _some("agt", self.number % 64), _some("agt", self.number)
+        occasion = {
+            "cause": cause,
+            "sender": {"agentId": asker},
+            "targets": [{"agentId": target}],
+            "place": {"conversationId": talk, "kind": "dm"},
+        }
+        why_not = "no live session, and no harness is set for it"
+        reach = {"agentId": target, "address": "@reader1", "wakeable": False, "whyNot": why_not}
+        facts: dict[str, Any] = {"occasion": occasion, "reaches": [reach]}
+        return WakeFact(agent_id=target, action="deliver", rule="explicit target", facts=facts)
+
+    def _build_delivery(self, now: Time, talk: str, message_id: str, *, cause: str, **more: Any) -> Event:
         delivery = Delivery(
             id=self._mint("dlv"),
             created_at=now,
@@ -99,11 +122,12 @@ class Floor:
             target=_some("agt", self.number),
             conversation_id=talk,
             message_id=message_id,
+            rule="explicit target",
             next_attempt_at=now,
             **more,
         )
-        changed = Changed(record=delivery, move="request")
-        facts = Metadata(token_id=_TOKEN, resolved="@reader1.node:mini", wake=_WAKE)
+        changed = Changed(record=delivery, move="request", by=delivery.sender)
+        facts = Metadata(token_id=_TOKEN, resolved=_ADDRESS, wake=self._build_wake(talk, cause))
         return DeliveryRequested(payload=changed, **self._envelope(now, delivery.id, facts))
 
     def _mint(self, prefix: str) -> str:

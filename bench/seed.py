@@ -19,7 +19,8 @@ from scout.model.ref import Ref
 from scout.store import search
 from scout.store.database import connect
 from scout.store.history.feed import prepare_batch, store_batch
-from scout.store.unit_of_work import append, read_last_seq
+from scout.store.log import read_last_seq
+from scout.store.unit_of_work import append_requests
 
 _BATCH = 10_000
 _TALKS = 5_000  # conversations that the history is spread over
@@ -38,7 +39,7 @@ def seed(home: Path, *, messages: int = 0, agents: int = 0, flights: int = 0) ->
     _store(connection, agents, _agent)
     _store(connection, flights, _flight)
     _repeat(connection, lambda: search.index_events(connection, _BATCH) > 0)
-    _repeat(connection, lambda: _feed_history(connection))
+    _follow(connection)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
@@ -49,14 +50,14 @@ def _store(
     """Append the events of so many items, in transactions of a size that the page cache holds."""
     seq = read_last_seq(connection) + 1
     for batch in _batches(count):
-        events: list[Event] = []
+        requests: list[tuple[Event, ...]] = []
         for number in batch:
-            events += build(seq + len(events), number)
+            requests.append(build(seq, number))
+            seq += len(requests[-1])
         connection.execute("BEGIN")
-        append(connection, *events)
+        append_requests(connection, requests)
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        seq += len(events)
 
 
 def _batches(count: int) -> Iterator[range]:
@@ -129,8 +130,10 @@ def _repeat(connection: sqlite3.Connection, step: Callable[[], bool]) -> None:
         connection.execute("COMMIT")
 
 
-def _feed_history(connection: sqlite3.Connection) -> bool:
-    batch = prepare_batch(connection, _BATCH)
-    if batch is not None:
+def _follow(connection: sqlite3.Connection) -> None:
+    """Bring the history and the index of touched records to the end of the log, as a running daemon does."""
+    while (batch := prepare_batch(connection, _BATCH)) is not None:
+        connection.execute("BEGIN")
         store_batch(connection, batch)
-    return batch is not None
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -20,8 +20,9 @@ from scout.model.ref import Ref
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
+from scout.store.log import read_last_seq
 from scout.store.migrate import migrate
-from scout.store.unit_of_work import UnitOfWork, append, read_last_seq
+from scout.store.unit_of_work import UnitOfWork, append
 
 SIZES = (100, 10_000, 100_000)
 BODY = "word " * 35

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typeid import TypeID
 
-from scout.base.ids import derive_id, make_id_series, mint, parse_prefix
+from scout.base.ids import COUNTER, derive_id, make_id_series, mint, parse_prefix, split_series
 from scout.base.refusal import BadRequest, Refused
 
 MILLISECONDS = st.integers(0, 2**48 - 1)
@@ -38,6 +38,15 @@ def test_a_typeid_library_reads_a_minted_id_as_uuid_7(prefix: str, milliseconds:
 def test_ids_sort_by_the_time_they_were_made(one: int, other: int, chance: bytes, luck: bytes) -> None:
     if one < other:
         assert mint("agt", one, chance) < mint("agt", other, luck)
+
+
+@given(MILLISECONDS, ENTROPY, PREFIXES)
+def test_ids_of_a_series_differ_in_one_part(milliseconds: int, entropy: bytes, prefix: str) -> None:
+    parts = [split_series(f"{prefix}_{text}") for text in make_id_series(milliseconds, entropy)]
+    assert len({(head, rest) for head, _, rest in parts}) == 1
+    assert {len(counter) for _, counter, _ in parts} == {COUNTER}
+    assert len({counter for _, counter, _ in parts}) == len(parts)
+    assert split_series("") == ("", "", "")
 
 
 @pytest.mark.rows("R0-2")

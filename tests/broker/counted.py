@@ -18,7 +18,7 @@ import msgspec
 
 from tests.broker.rig import Rig
 
-_ENCODE = msgspec.json.Encoder.encode.__qualname__
+_ENCODERS = (msgspec.json.Encoder.encode.__qualname__, msgspec.json.Encoder.encode_lines.__qualname__)
 _TESTS = f"{Path(__file__).parents[1]}/"
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+\b|[xX]'[0-9A-Fa-f]*'|NULL")
 _SHOWN = 110  # characters of a statement
@@ -27,6 +27,7 @@ _SHOWN = 110  # characters of a statement
 class Cost(NamedTuple):
     """What one operation costs on average.
 
+    `encodes`: calls of an encoder; one call encodes all events, or all records, of a commit group.
     `calls`: of Python and C functions on the thread of the loop, without those of the tests. `statements`: of
     the writer, each row counts. `log_bytes`: the data of the events. `wal_bytes`: what was written to the disk.
     """
@@ -68,7 +69,7 @@ class Counting:
         selects = sum(count for text, count in self.statements.items() if text.startswith("SELECT"))
         counts = (
             self.functions.total(),
-            self.functions[_ENCODE],
+            sum(self.functions[name] for name in _ENCODERS),
             self.statements.total(),
             selects,
             *(now - before for now, before in zip(self._measure(), self._before, strict=True)),

@@ -36,6 +36,7 @@ from scout.protocol.work import (
     SubmitWork,
     WaitWork,
 )
+from scout.store.log import read_rows
 from scout.store.table import TABLES
 from tests.broker.rig import Rig, advance_clock, online_agent, open_rig, poll_until_finished, wait_for_end
 
@@ -137,7 +138,7 @@ def main(number: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_play(Path(folder)))
         store = sqlite3.connect(Path(folder) / "scout.db")
-        facts = [data for (data,) in store.execute("SELECT data FROM events ORDER BY seq")]
+        facts = [encode_for_store(event) for row in read_rows(store, 0) for event in row.events]
         found = [{"row": name, "record": record} for name, record in rows(store).items()]
         store.close()
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ Each number is what the code reaches today, plus a small margin. One that is exc
 
 import asyncio
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -25,6 +26,7 @@ from scout.protocol.asks import MakeAsk
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.talk import Send
+from scout.store.search import index_events
 from tests.broker.counted import Cost, Counting, count
 from tests.broker.rig import Rig, open_rig, wait_until
 
@@ -176,11 +178,11 @@ OPERATIONS: dict[str, Callable[[Rig], Awaitable[Work]]] = {
     "resolve": _resolve,
 }
 BUDGETS = {
-    "send": Budget(410, 4, 10, 0, 1_850, 80, 1),
-    "ask": Budget(640, 6, 20, 0, 3_800, 190, 1),
-    "echo ask": Budget(2_250, 16, 58, 0, 11_100, 440, 2),
-    "MCP ask": Budget(1_980, 7, 20, 0, 3_800, 190, 1),
-    "inbox claim": Budget(420, 1, 8, 2, 850, 60, 1),
+    "send": Budget(410, 2, 5, 0, 1_550, 50, 1),
+    "ask": Budget(640, 2, 8, 0, 3_000, 130, 1),
+    "echo ask": Budget(2_250, 4, 15, 0, 8_700, 280, 2),
+    "MCP ask": Budget(1_980, 3, 8, 0, 3_000, 130, 1),
+    "inbox claim": Budget(420, 2, 6, 2, 720, 25, 1),
     "resolve": Budget(365, 0, 0, 0, 0, 0, 0),
 }
 # Decisions that an operation makes once; what follows in the same transaction takes what was decided.
@@ -222,6 +224,36 @@ def test_what_is_decided_is_carried_along(name: str, most: dict[str, int], tmp_p
 
     functions = asyncio.run(play()).functions
     assert {what: functions[what] / _ROUNDS for what in most} == most
+
+
+_MESSAGE = 3_900  # bytes of the file for one message: the log, its rows, the search index, the history
+
+
+def test_a_message_takes_its_share_of_the_disk(tmp_path: Path) -> None:
+    """The file grows by whole pages, so many messages are counted, after everything behind the log is written."""
+
+    async def measure_file(rig: Rig) -> int:
+        await rig.broker.history.catch_up()
+        while await rig.broker._database.write(lambda unit: index_events(unit.connection, 1000)):
+            pass
+        return await rig.broker._database.read(
+            lambda store: math.prod(store.execute(f"PRAGMA {name}").fetchone()[0] for name in _PAGES)
+        )
+
+    async def play() -> float:
+        async with open_rig(tmp_path) as rig:
+            work = await _send(rig)
+            for number in range(AGENTS):
+                await work(number)
+            before = await measure_file(rig)
+            for first in range(0, 640, AGENTS):
+                await asyncio.gather(*(work(first + place) for place in range(AGENTS)))
+            return (await measure_file(rig) - before) / 640
+
+    assert asyncio.run(play()) <= _MESSAGE
+
+
+_PAGES = ("page_count", "page_size")
 
 
 def main(name: str) -> None:

@@ -114,5 +114,6 @@ async def test_what_a_turn_cost_is_stored_with_its_end(rig: Rig) -> None:
     rig.broker._database.trace(statements.append)
     assert (await rig.operator(MakeAsk(to="@upper", body="x", wait=20))).output == "X"
     commits = "\n".join(statements).split("COMMIT")
-    (end,) = (text for text in commits if "collab.flight.completed" in text)
-    assert "collab.usage.reported" in end
+    # A trace shows the bytes of a row of the log.
+    (end,) = (text for text in commits if b"collab.flight.completed".hex() in text)
+    assert b"collab.usage.reported".hex() in end

@@ -14,7 +14,8 @@ from scout.protocol.overview import PauseScout, ResumeScout
 from tests.broker.rig import Rig, as_test, expect_refusal, list_events, run_scene, wait_for_end, wait_until
 from tests.broker.test_full_store import set_pages
 
-_LEASED, _ASKED = "collab.delivery.leased", "collab.ask.created"
+# As a trace shows the bytes of a row of the log.
+_LEASED, _ASKED = b"collab.delivery.leased".hex(), b"collab.ask.created".hex()
 
 
 async def warm_agents(rig: Rig, *names: str) -> LocalScout:
@@ -64,7 +65,7 @@ async def test_an_ask_to_an_idle_agent_takes_two_commits(rig: Rig) -> None:
     first, second = split_commits(statements)
     assert _ASKED in first
     assert _LEASED in first
-    assert "collab.flight.completed" in second
+    assert b"collab.flight.completed".hex() in second
     assert await list_events(rig, answer.flight_id) == [
         "flight.queued",
         "flight.updated",

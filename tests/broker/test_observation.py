@@ -39,7 +39,7 @@ def rows(home: Path) -> dict[str, int]:
     """How many rows every table has; the history follows the log by itself, whatever is asked."""
     with sqlite3.connect(f"file:{home}/scout.db?mode=ro", uri=True) as store:
         names = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        kept = [name for name in names if not name.startswith("history_")]
+        kept = [name for name in names if not name.startswith(("history_", "touched"))]
         return {name: store.execute(f"SELECT count(*) FROM [{name}]").fetchone()[0] for name in kept}
 
 

@@ -206,7 +206,7 @@ async def test_a_decision_that_would_be_another_today_is_shown_as_it_would_be(ri
 
 def _decided_long_ago(tx: Transaction, message_id: str) -> None:
     """The same facts, decided as another version of the policy might have."""
-    (event,) = tx.ledger.facts("routed_after", after=0, until=1 << 62)
+    (event,) = tx.ledger.log.list_routed(0, 1 << 62)
     assert event.metadata.wake is not None
     message = tx.need(Message, "message", message_id)
     decision = replace(event.metadata.wake, rule="owner")

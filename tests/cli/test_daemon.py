@@ -13,6 +13,7 @@ import pytest
 from scout import __version__
 from scout.base.refusal import Family
 from tests.cli.running import Shell, start_daemon
+from tests.store.old_store import load, stores
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +51,16 @@ def test_restart_replaces_it_at_the_same_address(fresh: Shell) -> None:
     after = fresh.data("restart")
     assert before["pid"] != after["pid"]
     assert before["url"] == after["url"]
+
+
+def test_an_upgrade_of_the_store_is_told_and_waited_for(fresh: Shell) -> None:
+    fresh.home.mkdir(parents=True, exist_ok=True)
+    load(stores()[9], fresh.home / "scout.db")
+    up = fresh.type("up")
+    assert up.returncode == 0, up.stderr
+    assert "scout: upgrading the store (less than 1 MB) once, after a copy of it" in up.stderr
+    assert (fresh.home / "scout.db.before-10").is_file()
+    assert "upgrading" not in fresh.type("restart").stderr
 
 
 def test_it_comes_up_after_a_kill(fresh: Shell) -> None:

@@ -18,7 +18,8 @@ from scout.model.events.presence import AgentRegistered, EndpointRegistered, Ses
 from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.store.unit_of_work import UnitOfWork, append, read_last_seq
+from scout.store.log import read_last_seq
+from scout.store.unit_of_work import UnitOfWork, append
 
 NOW = Time(1_700_000_000_000_000)
 _numbers = itertools.count()

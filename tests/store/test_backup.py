@@ -8,8 +8,8 @@ import pytest
 from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, check_file, restore
+from scout.store.log import read_last_seq
 from scout.store.migrate import CURRENT, migrate, read_version
-from scout.store.unit_of_work import read_last_seq
 from tests.store.facts import post_message
 
 

@@ -13,8 +13,8 @@ from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, restore
 from scout.store.integrity.damage import DamageReport, examine, is_header_sound
 from scout.store.integrity.wal import read_log
+from scout.store.log import read_last_seq
 from scout.store.migrate import CURRENT, migrate
-from scout.store.unit_of_work import read_last_seq
 from tests.store.facts import post_message
 
 PAGE = 4096

@@ -10,7 +10,7 @@ import pytest
 
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
-from scout.store.unit_of_work import read_last_seq
+from scout.store.log import read_last_seq
 from tests import seeds
 from tests.soak import Soaked
 

@@ -16,8 +16,8 @@ from scout.model.events.envelope import Changed
 from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
+from scout.store.log import read_events
 from scout.store.table import TABLES, get_table
-from scout.store.unit_of_work import read_events
 from tests.policy.fleets import agent
 from tests.store.facts import NOW, append_records, fact
 

@@ -10,9 +10,9 @@ from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import restore
 from scout.store.integrity.verify import verify
+from scout.store.log import read_last_seq
 from scout.store.migrate import CURRENT, load_scripts, migrate, read_version
 from scout.store.search import index_events, search
-from scout.store.unit_of_work import read_last_seq
 from tests.store.facts import post_message
 from tests.store.old_store import load, stores
 

@@ -12,9 +12,9 @@ import pytest
 from scout.base.ids import derive_id
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
+from scout.store.log import read_events
 from scout.store.migrate import CURRENT, migrate, read_version
 from scout.store.search import index_events
-from scout.store.unit_of_work import read_events
 from scout.store.writer import Writer
 from tests import seeds
 from tests.policy.fleets import agent

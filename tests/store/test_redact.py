@@ -13,11 +13,11 @@ from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
 from scout.store.database import connect, run_checkpoint
 from scout.store.integrity.verify import verify
+from scout.store.log import read_events
 from scout.store.migrate import migrate
 from scout.store.redact import redact
 from scout.store.search import index_events, search
 from scout.store.table import get_table
-from scout.store.unit_of_work import read_events
 from tests.store.facts import NOW, fact, post_message
 
 HALL = derive_id("cnv", "hall")
@@ -124,11 +124,12 @@ def test_a_redaction_that_is_rolled_back_has_not_happened(store: sqlite3.Connect
         "DELETE FROM events WHERE seq = 1",
         "DELETE FROM events",
         "UPDATE events SET seq = 9 WHERE seq = 1",
-        "UPDATE events SET time = time + 1 WHERE seq = 1",
-        "UPDATE events SET type = 'collab.message.redacted' WHERE seq = 1",
-        "UPDATE events SET source = target WHERE seq = 1",
-        "UPDATE events SET data = CAST(json_set(data, '$.payload.text', 'x') AS BLOB) WHERE seq = 1",
-        "UPDATE events SET data = CAST(json_set(data, '$.payload.text', '', '$.v', 2) AS BLOB) WHERE seq = 1",
+        "UPDATE events SET first = 0 WHERE seq = 1",
+        "UPDATE events SET data = CAST(json_set(data, '$[0].time', 1) AS BLOB) WHERE seq = 1",
+        "UPDATE events SET data = CAST(json_set(data, '$[0].payload.text', 'x') AS BLOB) WHERE seq = 1",
+        "UPDATE events SET data = CAST(json_set(data, '$[0].payload.text', '', '$[0].v', 2) AS BLOB)",
+        "UPDATE events SET data = CAST(json_insert(data, '$[#]', '{}') AS BLOB) WHERE seq = 1",
+        "UPDATE events SET data = CAST(json_remove(data, '$[0]') AS BLOB) WHERE seq = 1",
         "UPDATE events SET data = data WHERE seq = 3",
     ],
 )

@@ -22,9 +22,9 @@ from scout.model.work_item import create_work, update_work
 from scout.store.derived import DERIVED_TABLES
 from scout.store.history.feed import HISTORY_TABLES
 from scout.store.integrity.verify import VOLATILE_FIELDS, VOLATILE_TABLES
+from scout.store.log import read_last_seq
 from scout.store.search import SearchHit, index_events, list_places, search
 from scout.store.table import TABLES
-from scout.store.unit_of_work import read_last_seq
 from tests.store.facts import NOW, fact
 
 ANN, BOB, EVE = (derive_id("agt", name) for name in ("ann", "bob", "eve"))

@@ -16,8 +16,9 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import verify
+from scout.store.log import read_events, read_last_seq
 from scout.store.table import TABLES
-from scout.store.unit_of_work import append, read_events, read_last_seq
+from scout.store.unit_of_work import append
 from tests.model.generate import records
 from tests.policy.fleets import agent, alias, endpoint, session
 from tests.store.facts import append_records, post_message

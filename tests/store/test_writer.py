@@ -11,7 +11,8 @@ import pytest
 from scout.base.refusal import BadRequest, Refused
 from scout.model.problems.request import StoreFull
 from scout.store.database import Database, connect
-from scout.store.unit_of_work import UnitOfWork, read_last_seq
+from scout.store.log import read_last_seq
+from scout.store.unit_of_work import UnitOfWork
 from tests.store.facts import post_message
 
 

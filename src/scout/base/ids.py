@@ -13,6 +13,7 @@ from scout.base.refusal import BadRequest, Refused
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TIME = 10  # characters that encode the time
+COUNTER = 3  # characters after it that tell the ids of a series apart
 _SHIFTS = range(120, -1, -10)
 _WELL_FORMED = re.compile(rf"([a-z]+)_[0-7][{_ALPHABET}]{{25}}")
 _VARIANT = 0b10 << 62
@@ -36,9 +37,15 @@ def make_id_series(milliseconds: int, entropy: bytes) -> Iterator[str]:
     They count up from a random number right after the time, so their first 13 characters differ.
     """
     text = mint("", milliseconds, entropy)[1:]
-    form = f"{text[:_TIME]}%s{text[_TIME + 3 :]}"
+    form = f"{text[:_TIME]}%s{text[_TIME + COUNTER :]}"
     start = int.from_bytes(entropy[:2], "big") & 1023
     return map(form.__mod__, _COUNTERS[start : start + 1024])
+
+
+def split_series(ident: str) -> tuple[str, str, str]:
+    """Return an id in three parts; all ids of a series with this prefix differ in the second one only."""
+    start = ident.find("_") + 1 + _TIME
+    return ident[:start], ident[start : start + COUNTER], ident[start + COUNTER :]
 
 
 def derive_id(prefix: str, *parts: str) -> str:

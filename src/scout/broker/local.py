@@ -212,6 +212,4 @@ class LocalScout:
         return broker.hub.open(client, wanted, notify, place=after, read=self._read_events)
 
     async def _read_events(self, after: int) -> list[Event]:
-        return await self._broker.read(
-            lambda ledger: list(ledger.facts("events_after", after=after, limit=_PAGE))
-        )
+        return await self._broker.read(lambda ledger: list(ledger.log.read_after(after, _PAGE)))

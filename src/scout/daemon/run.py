@@ -20,6 +20,7 @@ from scout.settings.folder import prepare
 from scout.settings.load import Loaded
 from scout.settings.record import Settings
 from scout.store.disk import Fault, classify_error
+from scout.store.migrate import needs_upgrade
 
 _LOG = logging.getLogger("scout.daemon")
 
@@ -79,6 +80,7 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
         _LOG.info("ready at %s and %s", where["url"], settings.socket)
         _announce(announce, {"ready": facts})
 
+    _announce_upgrade(Path(settings.database), announce=announce)
     try:
         from scout.daemon.serve import serve
 
@@ -134,12 +136,26 @@ def _fail(error: Exception, settings: Settings, *, announce: bool) -> int:
     return Family.FAILURE.exit_code
 
 
+def _tell_starter(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def _announce_upgrade(store: Path, *, announce: bool) -> None:
+    """Report that the store is upgraded first, which may take longer than a start."""
+    if not needs_upgrade(store):
+        return
+    size = store.stat().st_size
+    _LOG.info("upgrading the store of %d MB", size >> 20)
+    if announce:
+        _tell_starter({"upgrading": {"bytes": size}})
+
+
 def _announce(announce: bool, message: Mapping[str, Any]) -> None:
     """Print to the process that started the daemon, then close its pipes: the daemon outlives it."""
     if not announce:
         return
-    sys.stdout.write(json.dumps(message, default=str) + "\n")
-    sys.stdout.flush()
+    _tell_starter(message)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(nothing, descriptor)

@@ -15,8 +15,8 @@ from scout.daemon import lock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import IO, Any
 
 _PAUSE = 0.02
 _BLOCKED_FOR = 1.0  # seconds: a daemon that stops removes its socket a moment before it is gone
@@ -71,8 +71,11 @@ def start(
     environ: Mapping[str, str] | None = None,
     timeout: float = 15.0,
     tether: int | None = None,
+    on_upgrade: Callable[[int], None] = lambda _: None,
 ) -> tuple[Running, bool]:
     """Start a daemon that outlives this process, unless one is running; whether this call started it.
+
+    `on_upgrade` is called with the size of a store that is upgraded first. There is no timeout then.
 
     With `tether`, the daemon and its sessions end when the other end of that pipe is closed. The daemon
     reports on a pipe that it is ready, or why it does not start.
@@ -88,7 +91,7 @@ def start(
         cwd="/",
         start_new_session=True,
     )
-    told = _read_announcement(process, timeout)
+    told = _read_announcement(process, timeout, on_upgrade)
     if "refused" in told:
         raise NotStarted(told["refused"], process.wait(timeout))
     if "already" in told:
@@ -170,23 +173,41 @@ def _build_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name != "SCOUT_RUN"}
 
 
-def _read_announcement(process: subprocess.Popen[bytes], timeout: float) -> dict[str, Any]:
-    """Read the one line that the daemon prints. If it ends without one, its last output is the refusal."""
-    import select
-
+def _read_announcement(
+    process: subprocess.Popen[bytes], timeout: float, on_upgrade: Callable[[int], None]
+) -> dict[str, Any]:
+    """Read what the daemon prints when it is ready. If it ends before, its last output is the refusal."""
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:
-        ready, _, _ = select.select([process.stdout], [], [], timeout)
-        line = process.stdout.readline() if ready else b""
+        line = _read_line(process.stdout, timeout)
+        if line and "upgrading" in (told := json.loads(line)):
+            on_upgrade(told["upgrading"]["bytes"])
+            line = _read_line(process.stdout, None)
         if line:
             return json.loads(line)
-        if not ready:
+        if line is None:
             process.kill()
             message = f"the daemon did not answer within {timeout:g} s"
         else:
             message = process.stderr.read().decode(errors="replace").strip()[-2000:]
         return {"refused": {"message": message or "the daemon ended without a message"}}
+
+
+def _read_line(pipe: IO[bytes], timeout: float | None) -> bytes | None:
+    """Read one line and nothing after it; None if none comes in time, empty if the pipe is closed."""
+    import select
+
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([pipe], [], [], timeout)
+        if not ready:
+            return None
+        byte = os.read(pipe.fileno(), 1)
+        if not byte:
+            return b""
+        line += byte
+    return line
 
 
 def _wait_gone(pid: int, until: float) -> None:

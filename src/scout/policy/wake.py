@@ -215,12 +215,15 @@ class Considered(Record):
         )
 
 
+_DEFAULT_ROUTING = Routing()  # a stored decision leaves it out
+
+
 class WakeFacts(Record, omit_defaults=True):
     """All facts of the decision: deciding again from them gives the same result."""
 
     occasion: Occasion
     reaches: tuple[Reach, ...]
-    routing: Routing
+    routing: Routing = _DEFAULT_ROUTING
 
 
 class WakeDecision(Record):
@@ -262,7 +265,7 @@ class WakeDecision(Record):
 
 
 def decide_wake(
-    occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing = Routing()
+    occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing = _DEFAULT_ROUTING
 ) -> WakeDecision:
     """Choose the agent to wake, notify or hold for the operator, if any. `reaches` is by agent id."""
     silence = _find_silence_rule(occasion)
@@ -275,6 +278,7 @@ def decide_wake(
         considered.append(_consider_candidate(role, party, occasion, reach, silence))
         if not considered[-1].why_not:
             break
+    routing = _DEFAULT_ROUTING if routing == _DEFAULT_ROUTING else routing
     facts = WakeFacts(occasion=occasion, reaches=tuple(looked_at.values()), routing=routing)
     return _build_decision(considered, silence, looked_at, facts)
 

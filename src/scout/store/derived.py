@@ -45,7 +45,6 @@ DERIVED_TABLES = {
     "usage_days": (*_DAY_KEYS, *_DAY_SUMS),
     "work_relations": ("work_item_id", "from_id", "kind"),
     "followed": ("agent_id", "conversation_id", "read_seq"),
-    "concerned": ("agent_id", "seq"),
     "file_uploads": ("sha256", "agent_id"),
     "file_messages": ("sha256", "message_id"),
     "chat_parts": ("connector", "chat_id", "external_id", "post_id"),

@@ -4,18 +4,19 @@ The log is the truth: events and the rows that follow from them are written in o
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
-from scout.model.events.event_types import read_event
 from scout.store.history.feed import Batch, prepare_batch, store_batch
+from scout.store.log import read_last_seq
 from scout.store.memory import KEPT, LONGEST
 from scout.store.table import QUERIES, QUERY_TABLES, get_table
-from scout.store.unit_of_work import UnitOfWork, read_last_seq
+from scout.store.touched import EventReader
+from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T", bound=Record)
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
@@ -132,10 +133,15 @@ class Ledger:
         """Return the rows of a named query that returns no records."""
         return self._query(query, values).fetchall()
 
-    def facts(self, query: str, **values: Any) -> Iterator[Event]:
-        """Return the events that a named query finds."""
-        for (data,) in self._query(query, values):
-            yield read_event(data)
+    def facts(self, query: str, **values: Any) -> list[Event]:
+        """Return the events whose numbers a named query finds."""
+        found = [self.log.get(seq) for (seq,) in self.rows(query, **values)]
+        return [event for event in found if event is not None]
+
+    @property
+    def log(self) -> EventReader:
+        """Return the reader of the log, after writing every appended event."""
+        return EventReader(self.connection)
 
     def last_seq(self) -> int:
         """Return the number of the newest event."""

@@ -16,11 +16,21 @@ def load_scripts() -> dict[int, str]:
 
 
 CURRENT = max(load_scripts())
+_VERSION = slice(60, 64)  # where a file of SQLite has its user_version
 
 
 def read_version(connection: sqlite3.Connection) -> int:
     """Return the number of the last migration of this file; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def needs_upgrade(path: Path) -> bool:
+    """Whether a file has an earlier schema, as its first bytes tell. A migration reads all of it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_VERSION.stop)
+    return 0 < int.from_bytes(head[_VERSION], "big") < CURRENT
 
 
 def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ from scout.base.time import Time
 from scout.model.conversation import Message
 from scout.model.conversation import redact as tombstone
 from scout.model.problems.request import NotFound
-from scout.store.table import get_table
+from scout.store.table import QUERIES, get_table
 
-# Exactly the expression that the trigger on the log allows.
+# Exactly the expression that the trigger on the log allows, for the event at a place of its row.
 _EMPTIED = (
-    "CAST(json_remove(json_set(CAST(data AS TEXT), '$.payload.text', ''), '$.payload.attachments') AS BLOB)"
+    "CAST(json_remove(json_set(CAST(data AS TEXT), '$[' || (:seq - first) || '].payload.text', ''), "
+    "'$[' || (:seq - first) || '].payload.attachments') AS BLOB)"
 )
 
 
@@ -49,8 +50,12 @@ def _erase_body(connection: sqlite3.Connection, message: Message) -> None:
     posted = (message.seq,)
     if connection.execute("SELECT 1 FROM indexed WHERE seq >= ?", posted).fetchone():
         connection.execute("DELETE FROM search WHERE rowid = ?", posted)
+        connection.execute("DELETE FROM indexed_events WHERE seq = ?", posted)
         connection.execute("UPDATE indexed SET stale = 2")
-    connection.execute(f"UPDATE events SET data = {_EMPTIED} WHERE seq = ?", posted)
+    (row,) = connection.execute(QUERIES["log_row_number"], {"seq": message.seq}).fetchone()
+    connection.execute(
+        f"UPDATE events SET data = {_EMPTIED} WHERE seq = :row", {"seq": message.seq, "row": row}
+    )
 
 
 @contextlib.contextmanager

@@ -2,24 +2,40 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Iterator
 from typing import NamedTuple
 
+from scout.base.codec import decode
+from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.events.envelope import Event
-from scout.model.events.event_types import get_event_type, read_event
+from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
+from scout.store.log import find_event
 from scout.store.redact import overwrite_freed
 
 _WORDS = 32  # maximum words of a query; more would be a pasted text
 _PREFIX = 3  # minimum letters before a star, so that it does not match half of all words
-_TAIL = 2000  # maximum unindexed events that are searched
+_TAIL = 2000  # maximum unindexed rows that are searched
 _MERGED = 500  # pages of the index rewritten per step
 _NEWEST = 2**63 - 1
-_WORK = ", ".join(f"'{get_event_type(kind)}'" for kind in (WorkItemCreated, WorkItemUpdated))
-_KNOWN = f"'{get_event_type(MessagePosted)}', {_WORK}"
-_WORK_ID = "CAST(data AS TEXT) ->> '$.payload.record.id'"
+_KINDS = tuple(get_event_type(kind) for kind in (MessagePosted, WorkItemCreated, WorkItemUpdated))
+
+
+class _Id(Record):
+    id: str
+
+
+class _Change(Record):
+    record: _Id | None = None
+
+
+class _Words(Record):
+    """The parts of a stored event that tell whether it has words, and of which work item."""
+
+    type: str
+    payload: _Change
 
 
 class SearchHit(NamedTuple):
@@ -43,7 +59,7 @@ class SearchHit(NamedTuple):
 
 
 def index_events(connection: sqlite3.Connection, limit: int) -> int:
-    """Index the next `limit` events of the log; return how much was done, 0 when nothing is left."""
+    """Index the next `limit` rows of the log; return how much was done, 0 when nothing is left."""
     done, stale = connection.execute("SELECT seq, stale FROM indexed").fetchone()
     if stale:
         _scrub(connection, stale)
@@ -64,17 +80,32 @@ def is_behind(connection: sqlite3.Connection) -> bool:
 def _index(connection: sqlite3.Connection, after: int, last: int) -> None:
     """Index the words of the events up to `last`; of a work item only the newest stay."""
     reach = (after, last)
+    found = list(_find_words(connection, after, last))
+    rows = [(seq, row) for seq, row, _ in found]
+    connection.executemany("INSERT OR IGNORE INTO indexed_events VALUES (?, ?)", rows)
     words = "SELECT seq, text, places FROM searched WHERE seq > ? AND seq <= ? ORDER BY seq"
     connection.execute(f"INSERT INTO search (rowid, text, places) {words}", reach)
-    work = f"SELECT {_WORK_ID}, seq FROM events WHERE seq > ? AND seq <= ? AND type IN ({_WORK}) ORDER BY seq"
-    for work_id, seq in connection.execute(work, reach).fetchall():
-        _take_out_older(connection, work_id, seq)
+    for seq, _, work_id in found:
+        if work_id is not None:
+            _take_out_older(connection, work_id, seq)
+
+
+def _find_words(
+    connection: sqlite3.Connection, after: int, last: int
+) -> Iterator[tuple[int, int, str | None]]:
+    """Yield the number of each event with words, the number of its row, and the work item that it changes."""
+    query = "SELECT seq, first, data FROM events WHERE seq > ? AND seq <= ? ORDER BY seq"
+    for row, first, data in connection.execute(query, (after, last)):
+        for seq, one in enumerate(decode(data, list[_Words]), first):
+            if one.type in _KINDS:
+                yield seq, row, one.payload.record.id if one.payload.record is not None else None
 
 
 def _take_out_older(connection: sqlite3.Connection, work_id: str, seq: int) -> None:
     older = connection.execute("SELECT seq FROM indexed_work WHERE id = ?", (work_id,)).fetchone()
     if older:
         connection.execute("DELETE FROM search WHERE rowid = ?", older)
+        connection.execute("DELETE FROM indexed_events WHERE seq = ?", older)
     connection.execute(
         "INSERT INTO indexed_work VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seq = excluded.seq",
         (work_id, seq),
@@ -173,7 +204,9 @@ def _find_matches(
 
 
 def _read_event(connection: sqlite3.Connection, seq: int) -> Event:
-    return read_event(connection.execute("SELECT data FROM events WHERE seq = ?", (seq,)).fetchone()[0])
+    found = find_event(connection, seq)
+    assert found is not None  # what is indexed is in the log
+    return found
 
 
 def _read_hits(event: Event, snippet: str) -> SearchHit:
@@ -187,14 +220,15 @@ def _read_hits(event: Event, snippet: str) -> SearchHit:
 @contextlib.contextmanager
 def _index_tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.Connection]:
     """Index the newest, not yet indexed events in memory."""
-    query = f"SELECT * FROM events WHERE seq > ? AND type IN ({_KNOWN}) ORDER BY seq DESC LIMIT ?"
+    holding = " OR ".join(f"instr(data, CAST('\"{kind}\"' AS BLOB))" for kind in _KINDS)
+    query = f"SELECT * FROM events WHERE seq > ? AND ({holding}) ORDER BY seq DESC LIMIT ?"
     rows = connection.execute(query, (done, _TAIL)).fetchall()
     memory = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for statement in _read_schema(connection):
             memory.execute(statement)
         memory.execute("BEGIN")
-        memory.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        memory.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
         _index(memory, done, _NEWEST)
         memory.execute("COMMIT")
         yield memory
@@ -203,5 +237,6 @@ def _index_tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.
 
 
 def _read_schema(connection: sqlite3.Connection) -> Iterable[str]:
-    query = "SELECT sql FROM sqlite_master WHERE name IN ('events', 'searched', 'search', 'indexed_work')"
+    names = "'events', 'searched', 'search', 'indexed_events', 'indexed_work'"
+    query = f"SELECT sql FROM sqlite_master WHERE name IN ({names}) ORDER BY type"
     return [row[0] for row in connection.execute(query)]

@@ -14,22 +14,20 @@ is not possible after some of them were written; then the writer rolls the group
 one by one.
 """
 
+import itertools
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
-from scout.base.codec import drop_defaults, encode_each_for_store
 from scout.base.record import Record
-from scout.model.events.envelope import Changed, Event, list_concerned_agents
-from scout.model.events.event_types import get_event_type, read_event
+from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import ConversationCreated, MessagePosted, read_message
 from scout.store.derived import DerivedMemory, derive, list_derived_tables
+from scout.store.log import append_rows
 from scout.store.memory import Memory
 from scout.store.table import Table, encode_records, get_table
 
-_OF_EVENTS = frozenset({"events", "concerned"})
+_OF_EVENTS = frozenset({"events"})
 Change = tuple[Event, Sequence[Any]]
 
 
@@ -52,6 +50,8 @@ class UnitOfWork:
         # What the current request replaced, and where its events begin; None: some of them were written.
         self._replaced: list[tuple[str, Record | None]] = []
         self._first: int | None = 0
+        # Where the events of each request begin.
+        self._starts = [0]
         # The rows written on this connection before the current request wrote one itself.
         self._written = connection.total_changes
 
@@ -101,13 +101,15 @@ class UnitOfWork:
         self._look_at_events()
         changes = self._changes
         own_written = self._first is None or self._first < len(changes)
+        starts = self._starts
         self._forget_changes()
         self._first = None if own_written else 0
-        _append(self.connection, changes, self._derived)
+        _append(self.connection, changes, starts, self._derived)
         self._written = self.connection.total_changes
 
     def _forget_changes(self) -> None:
         self.events.clear()
+        self._starts = [0]
         self._changes = []
         self._records.clear()
         self._tables.clear()
@@ -120,6 +122,8 @@ class UnitOfWork:
         self._look_at_events()
         self._replaced.clear()
         self._first = len(self.events)
+        if self._starts[-1] != self._first:
+            self._starts.append(self._first)
         self._written = self.connection.total_changes
 
     def take_back(self) -> bool:
@@ -150,81 +154,70 @@ class UnitOfWork:
 
 
 def append(connection: sqlite3.Connection, *events: Event) -> None:
-    """Store events under their numbers and update their rows."""
-    _append(connection, [(event, list_records(event)) for event in events], DerivedMemory())
+    """Store events under their numbers, as those of one request, and update their rows."""
+    append_requests(connection, [events])
 
 
-def _append(connection: sqlite3.Connection, changes: Sequence[Change], memory: DerivedMemory) -> None:
+def append_requests(connection: sqlite3.Connection, requests: Iterable[Sequence[Event]]) -> None:
+    """Store the events of several requests."""
+    changes: list[Change] = []
+    starts: list[int] = []
+    for events in requests:
+        starts.append(len(changes))
+        changes += [(event, list_records(event)) for event in events]
+    _append(connection, changes, starts, DerivedMemory())
+
+
+def _append(
+    connection: sqlite3.Connection, changes: Sequence[Change], starts: Sequence[int], memory: DerivedMemory
+) -> None:
+    """Store the changes of some requests; `starts` are the places at which they begin."""
+    encoded = _encode_records(changes)
     events = [event for event, _ in changes]
-    encoded = _encode_events(events)
-    rows = [
-        (
-            event.seq,
-            event.id,
-            int(event.time),
-            get_event_type(event.__class__),
-            str(event.source),
-            str(event.target),
-            data,
-        )
-        for event, (data, _) in zip(events, encoded, strict=True)
+    bounds = itertools.pairwise([*starts, len(events)])
+    records = [
+        data[0] if event.payload.__class__ is Changed else None
+        for event, data in zip(events, encoded, strict=True)
     ]
-    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    _project(connection, changes, memory, [record for _, record in encoded])
+    append_rows(connection, [events[start:end] for start, end in bounds], records)
+    _project(connection, changes, memory, encoded)
 
 
-def _encode_events(events: Sequence[Event]) -> list[tuple[bytes, bytes | None]]:
-    """Return events as the log holds them, each with its record as its row holds it, if it has just one.
-
-    The record is the end of the payload and of the event, so its bytes are the end of the event's.
-    """
-    changed = [event.payload.__class__ is Changed for event in events]
-    pairs = list(zip(events, changed, strict=True))
-    records = iter(drop_defaults([event.payload.record for event, holds in pairs if holds]))
-    lean = [
-        replace(event, payload=replace(event.payload, record=next(records))) if holds else event
-        for event, holds in pairs
-    ]
-    return [
-        (data, data[data.index(_RECORD, data.index(_PAYLOAD)) + 9 : -2] if holds else None)
-        for data, holds in zip(encode_each_for_store(lean), changed, strict=True)
-    ]
-
-
-# A quote inside a text is escaped, so these stand for the fields only.
-_PAYLOAD, _RECORD = b'"payload":{', b'"record":'
+def _encode_records(changes: Sequence[Change]) -> list[list[bytes]]:
+    """Return the records of each event, as their rows and the log hold them."""
+    encoded = iter(encode_records([one for _, records in changes for one in records]))
+    return [[next(encoded) for _ in records] for _, records in changes]
 
 
 def project(connection: sqlite3.Connection, event: Event) -> None:
     """Write the rows that follow from an event. Replay does only this and decides nothing."""
-    _project(connection, [(event, list_records(event))], DerivedMemory(), [None])
+    changes = [(event, list_records(event))]
+    _project(connection, changes, DerivedMemory(), _encode_records(changes))
 
 
 def _project(
     connection: sqlite3.Connection,
     changes: Sequence[Change],
     memory: DerivedMemory,
-    encoded: Sequence[bytes | None],
+    encoded: Sequence[Sequence[bytes]],
 ) -> None:
     """Write rows. Events that are projected together leave the same rows as one after another."""
     _write_records(connection, changes, encoded)
     derive(connection, changes, memory)
-    rows = [(agent_id, event.seq) for event, _ in changes for agent_id in list_concerned_agents(event)]
-    connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 
 
 def _write_records(
-    connection: sqlite3.Connection, changes: Sequence[Change], encoded: Sequence[bytes | None]
+    connection: sqlite3.Connection, changes: Sequence[Change], encoded: Sequence[Sequence[bytes]]
 ) -> None:
-    """Write each record in its last version; `encoded` has the record of each event, if it is known.
+    """Write each record in its last version; `encoded` has the records of each event.
 
     In a table with another unique column than the key, a value may have passed from one record to another.
     There every version is written, in order.
     """
-    by_table: dict[Table, dict[object, tuple[Any, bytes | None]]] = {}
+    by_table: dict[Table, dict[object, tuple[Any, bytes]]] = {}
     number = 0
-    for (_, records), data in zip(changes, encoded, strict=True):
-        for record in records:
+    for (_, records), lines in zip(changes, encoded, strict=True):
+        for record, data in zip(records, lines, strict=True):
             table = get_table(record.__class__)
             number += 1
             key = number if table.has_unique_columns else record.id
@@ -233,10 +226,7 @@ def _write_records(
                 versions = by_table[table] = {}
             versions[key] = record, data
     for table, versions in by_table.items():
-        rest = [one for one, data in versions.values() if data is None]
-        missing = iter(encode_records(rest) if rest else ())
-        rows = [table.row(one, data or next(missing)) for one, data in versions.values()]
-        connection.executemany(table.upsert, rows)
+        connection.executemany(table.upsert, [table.row(one, data) for one, data in versions.values()])
 
 
 def list_records(event: Event) -> Sequence[Any]:
@@ -261,18 +251,3 @@ def list_changed_tables(event: Event, records: Sequence[Any]) -> frozenset[str]:
 
 
 _CHANGED: dict[type[Event], frozenset[str]] = {}
-
-
-# -- reading the log ---------------------------------------------------------------------------------
-
-
-def read_last_seq(connection: sqlite3.Connection) -> int:
-    """Return the number of the newest event; 0 if there is none."""
-    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
-
-
-def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
-    """Return events in order, from the one after `seq`."""
-    query = "SELECT data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-    for (data,) in connection.execute(query, (seq, limit)):
-        yield read_event(data)

@@ -256,7 +256,7 @@ def _find_settlement(tx: Transaction, message: Message, delivery: Delivery) -> s
         derive_thread_id(message.id),
         derive_dm_id(delivery.target, delivery.sender),
     }
-    since = tx.ledger.facts("events_from", ref=str(Ref.to(delivery.target)), after=message.seq, limit=_MANY)
+    since = tx.ledger.log.list_deeds(delivery.target, message.seq, _MANY)
     return next((said for event in since if (said := _describe_response(event, delivery, places))), "")
 
 

@@ -79,11 +79,7 @@ def find_requester(tx: Transaction, item: Attention) -> Subject:
     raised = item.source.kind is RefKind.AGENT
     agent = tx.agent(item.source.id if raised else item.agent_id)
     own = item.source.id in tx.services.own_agents  # raised by Scout, in any caller's transaction
-    first = (
-        tx.ledger.facts("events_at", ref=f"attention:{item.id}", after=0, limit=1)
-        if raised and not own
-        else ()
-    )
+    first = tx.ledger.log.list_at(item.id, 0, 1) if raised and not own else ()
     by_token = next((one.metadata.token_id for one in first), None)
     subject = build_subject(agent) if agent else Subject(name=item.id)
     return replace(subject, name=item.id, user=item.user, requester_token_id=by_token)

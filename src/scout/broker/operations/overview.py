@@ -21,7 +21,6 @@ from scout.model.events.envelope import Event, list_concerned
 from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
 from scout.model.node import Node
-from scout.model.ref import Ref
 from scout.policy.machine import HarnessFact, MachineFacts, MachineProblem, list_machine_problems
 from scout.policy.permit import Deed, Subject, may_read_attention
 from scout.protocol.agents import ReadFeed
@@ -258,7 +257,7 @@ def read_log(tx: Transaction, request: ReadLog) -> Page[Event]:
 def _read_events(tx: Transaction, agent_id: str | None, after: int) -> Iterable[Event]:
     """Return the events scanned for one page: all, or those about one agent."""
     if agent_id is None:
-        return tx.ledger.facts("events_after", after=after, limit=_SEARCHED)
+        return tx.ledger.log.read_after(after, _SEARCHED)
     return read_events_about_after(tx, agent_id, after, _STRETCH)
 
 
@@ -293,7 +292,7 @@ def _read_backwards(tx: Transaction, before: int, wanted: int) -> Iterator[Event
     end, chunk = min(tx.ledger.last_seq(), before - 1), wanted
     while end > 0:
         begin = max(end - min(chunk, _STRETCH), 0)
-        yield from reversed(list(tx.ledger.facts("events_after", after=begin, limit=end - begin)))
+        yield from reversed(list(tx.ledger.log.read_after(begin, end - begin)))
         end, chunk = begin, chunk * 4
 
 
@@ -340,7 +339,7 @@ def _build_hit(found: SearchHit) -> Hit:
 
 def read_events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -> list[Event]:
     """Return the next events about an agent, oldest first."""
-    named = tx.ledger.facts("concerning", agent=agent_id, after=after, limit=limit)
+    named = tx.ledger.log.list_concerning(agent_id, after, limit)
     said = _read_group_messages(tx, agent_id, "followed_next", "messages_after", limit, after=after)
     found = {event.seq: event for event in (*named, *said)}
     return [found[seq] for seq in sorted(found)[:limit]]
@@ -349,7 +348,7 @@ def read_events_about_after(tx: Transaction, agent_id: str, after: int, limit: i
 def read_events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator[Event]:
     """Yield all events about an agent before a sequence number, newest first, read lazily."""
     while True:
-        named = tx.ledger.facts("concerning_back", agent=agent_id, before=before, limit=_STRETCH)
+        named = tx.ledger.log.list_concerning_back(agent_id, before, _STRETCH)
         said = _read_group_messages(tx, agent_id, "followed_back", "messages_before", _STRETCH, before=before)
         found = {event.seq: event for event in (*named, *said)}
         stretch = sorted(found, reverse=True)[:_STRETCH]
@@ -374,12 +373,13 @@ def _read_group_messages(
         some = tx.ledger.many(Message, messages, conversation=ident, limit=limit, **bound)
         found += [one for one in some if to_all is None or ident != to_all.id or one.seq > since]
     found.sort(key=lambda one: one.seq, reverse="before" in bound)
-    return [event for one in found[:limit] for event in tx.ledger.facts("event_numbered", seq=one.seq)]
+    events = [tx.ledger.log.get(one.seq) for one in found[:limit]]
+    return [event for event in events if event is not None]
 
 
 def _find_entry(tx: Transaction, agent_id: str) -> int:
     """Return the sequence number of the agent's first event; later broadcasts reach it."""
-    return int(tx.ledger.value("first_fact_of", ref=str(Ref.to(agent_id))) or 0)
+    return tx.ledger.log.find_first_seq(agent_id)
 
 
 def filter_for_agent(tx: Transaction, agent_id: str, look: Callable[[], Ledger]) -> Callable[[Event], bool]:

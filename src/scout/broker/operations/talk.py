@@ -40,12 +40,10 @@ from scout.model.delivery import Delivery
 from scout.model.events.envelope import Metadata
 from scout.model.events.talk import (
     AttachmentStored,
-    MessagePosted,
     MessageRedacted,
     read_message,
 )
 from scout.model.problems.request import Forbidden, NotFound
-from scout.model.ref import Ref
 from scout.model.token import TokenKind
 from scout.policy.directory import Party
 from scout.policy.limits import check_attachment, check_person_rate
@@ -446,8 +444,7 @@ def list_latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     """List the newest message of each conversation that the caller recently joined or exchanged mail in."""
     wanted = get_page_size(request.limit, tx.rules.limits)
     reach = 4 * wanted
-    said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
-    ours = [read_message(event) for event in said if isinstance(event, MessagePosted)]
+    ours = [read_message(event) for event in tx.ledger.log.list_said(tx.sender, reach)]
     came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=reach)
     got = [tx.get(Message, one.message_id) for one in came]
     joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)

@@ -20,7 +20,6 @@ from scout.model.flight import Flight
 from scout.model.problems.request import Forbidden
 from scout.model.problems.session import WakeBudget
 from scout.model.question import Question
-from scout.model.ref import Ref
 from scout.model.work_item import WorkItem
 from scout.policy.wake import WakeAction, compare_decision
 from scout.protocol.insight import ExplainedDecision, Explanation, Step, Why
@@ -94,11 +93,12 @@ def explain_record(tx: Transaction, request: Why) -> Explanation:
 
 
 def _read_events_at(tx: Transaction, ident: str) -> list[Event]:
-    return list(tx.ledger.facts("events_at", ref=str(Ref.to(ident)), after=0, limit=_MOST))
+    return tx.ledger.log.list_at(ident, 0, _MOST)
 
 
 def _read_post_event(tx: Transaction, message: Message | None) -> list[Event]:
-    return list(tx.ledger.facts("event_numbered", seq=message.seq)) if message else []
+    found = tx.ledger.log.get(message.seq) if message else None
+    return [] if found is None else [found]
 
 
 def _read_delivery_events(tx: Transaction, deliveries: Iterable[Delivery]) -> list[Event]:
@@ -156,7 +156,7 @@ def _tell_attention(tx: Transaction, ident: str) -> _Story:
 
 
 def _tell_event(tx: Transaction, ident: str) -> _Story:
-    event = next(tx.ledger.facts("event", event=ident), None)
+    event = tx.ledger.log.find(ident)
     if event is None:
         raise tx.missing("event", ident)
     if not overview.build_read_filter(tx, lambda: tx.ledger)(event, list_concerned(event)):
@@ -190,7 +190,7 @@ def _find_decisions(tx: Transaction, story: _Story, facts: list[Event]) -> list[
 
 
 def _find_routing_events(tx: Transaction, fact: Event, ident: str) -> Iterator[Event]:
-    for one in tx.ledger.facts("routed_after", after=fact.seq, until=fact.seq + _NEAR):
+    for one in tx.ledger.log.list_routed(fact.seq, fact.seq + _NEAR):
         if one.time == fact.time and (
             ident in list_concerned(one) or ident == _get_duty_id(one.metadata.wake)
         ):

@@ -13,7 +13,6 @@ from scout.broker.transaction.paging import build_filtered_page, decode_bound
 from scout.broker.transaction.transaction import Transaction, build_subject, require_owner, require_reader
 from scout.model.conversation import Conversation
 from scout.model.events.talk import WorkItemCreated, WorkItemEvent, WorkItemUpdated
-from scout.model.ref import Ref
 from scout.model.work_item import (
     Acceptance,
     Priority,
@@ -125,7 +124,7 @@ def get(tx: Transaction, request: GetWork) -> WorkView:
 
 def list_steps(tx: Transaction, item: WorkItem) -> tuple[WorkStep, ...]:
     """Return the changes of an item from the log, oldest first."""
-    facts = tx.ledger.facts("events_at", ref=str(Ref.to(item.id)), after=0, limit=_STEPS)
+    facts = tx.ledger.log.list_at(item.id, 0, _STEPS)
     return tuple(_build_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
 
 

@@ -38,7 +38,6 @@ from scout.model.people.schedule import (
     pause_schedule,
     skip_run,
 )
-from scout.model.ref import Ref
 from scout.model.token import TokenKind
 from scout.policy.people.firing import MANY_IN_A_ROW, Firing, FiringAction, decide_firing, plan_next
 from scout.policy.permit import Actor
@@ -167,7 +166,6 @@ def plan_run_again(tx: Transaction, schedule_id: str, zone: tzinfo) -> None:
 
 def _list_slots_ahead(tx: Transaction, schedule: Schedule) -> tuple[Time, ...]:
     """Return the times after now that have run, as far as the latest events tell."""
-    about = str(Ref.to(schedule.id))
-    facts = tx.ledger.facts("events_at_back", ref=about, before=_END, limit=_MANY)
+    facts = tx.ledger.log.list_at_back(schedule.id, _END, _MANY)
     slots = [one.payload.record.last_slot for one in facts if isinstance(one, ScheduleFired)]
     return tuple(sorted({slot for slot in slots if slot is not None and slot > tx.now}))

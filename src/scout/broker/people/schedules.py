@@ -54,7 +54,6 @@ from scout.model.people.schedule import (
 from scout.model.problems.people import MalformedCron
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import NameTaken
-from scout.model.ref import Ref
 from scout.policy.directory import Instance
 from scout.policy.nearest import rank_names
 from scout.policy.people.cron import check_cron, describe_cron, format_in_zone, list_times
@@ -430,8 +429,7 @@ def list_runs(tx: Transaction, request: ReadScheduleLog) -> Page[RunView]:
     """List the runs of a schedule, newest first. A limited number of events is searched at once."""
     schedule = find_schedule(tx, request.schedule_id)
     wanted, bound = get_page_size(request.limit, tx.rules.limits), decode_number(request.cursor, _END)
-    about = str(Ref.to(schedule.id))
-    facts = list(tx.ledger.facts("events_at_back", ref=about, before=bound, limit=_SEARCHED))
+    facts = tx.ledger.log.list_at_back(schedule.id, bound, _SEARCHED)
     found = [one for one in facts if isinstance(one, ScheduleEvent) and type(one) in _OUTCOMES]
     shown = tuple(_build_run_view(tx, one) for one in found[:wanted])
     if len(found) > wanted:

@@ -19,7 +19,7 @@ def find_last_activity(
     """Return when an agent last acted, was asked or was changed; unread mail does not count."""
     moments = [agent.updated_at, *(one.updated_at for one in records)]
     moments += [one.updated_at if one.held else one.last_seen or one.created_at for one in endpoints]
-    return max([*moments, *tx.ledger.times("last_deed", agent=agent.id)])
+    return max([*moments, tx.ledger.log.find_last_deed(agent.id) or Time(0)])
 
 
 def add_last_activity(tx: Transaction, agent: Agent) -> Agent:

@@ -17,7 +17,6 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Conversation, Member, Message, advance_cursor, derive_broadcast_id
 from scout.model.delivery import Delivery
 from scout.model.events.talk import ConversationCursor
-from scout.model.ref import Ref
 from scout.store.ledger import LAST
 
 _COUNTED = 1000
@@ -157,7 +156,7 @@ def _find_unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> 
     found = find_broadcast(tx, agent_id)
     if found is None or tx.ledger.rows("followed_at", agent=agent_id, conversation=found.id):
         return None
-    since = int(tx.ledger.value("first_fact_of", ref=str(Ref.to(agent_id))) or 0)
+    since = tx.ledger.log.find_first_seq(agent_id)
     bounds = {"conversation": found.id, "after": max(since, after), "limit": 1}
     upcoming = tx.ledger.many(Message, "said_to", agent=agent_id, **bounds)
     return Followed(found.id, since, upcoming[0].seq if upcoming else None)

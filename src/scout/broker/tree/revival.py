@@ -52,7 +52,7 @@ async def _mark(call: FinishCall, agent: Agent) -> None:
 def _find_left(tx: Transaction, request: ReviveAgent) -> tuple[Agent, FinishedTree | None]:
     """Return the agent to revive, and what its finish left in git."""
     agent = lifecycle.find_revivable(tx, request.address)
-    facts = tx.ledger.facts("concerning_back", agent=agent.id, before=_LATEST, limit=_SOME)
+    facts = tx.ledger.log.list_concerning_back(agent.id, _LATEST, _SOME)
     retired = (one for one in facts if isinstance(one, AgentRetired) and one.target.id == agent.id)
     last = next(retired, None)
     return agent, last.metadata.finished if last is not None else None

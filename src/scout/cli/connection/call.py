@@ -231,13 +231,19 @@ def start_daemon(caller: CliIdentity, arguments: Sequence[str] = ()) -> tuple[Ru
     from scout.daemon.start import NotAnswering, NotStarted, start
 
     try:
-        return start(caller.where.home, arguments=arguments, environ=caller.environ)
+        home, environ = caller.where.home, caller.environ
+        return start(home, arguments=arguments, environ=environ, on_upgrade=_note_upgrade)
     except NotAnswering as silent:
         raise report_not_answering(silent) from None
     except NotStarted as refused:
         code = str(refused.problem.get("code") or "busy")
         facts = {name: value for name, value in refused.problem.items() if name not in ("code", "message")}
         raise RefusalError.of(code, str(refused), **{"remedies": [build_remedy("doctor")], **facts}) from None
+
+
+def _note_upgrade(size: int) -> None:
+    much = f"{size >> 20:,} MB" if size >> 20 else "less than 1 MB"
+    note(f"scout: upgrading the store ({much}) once, after a copy of it; a large one takes minutes")
 
 
 def report_not_answering(silent: NotAnswering) -> RefusalError:

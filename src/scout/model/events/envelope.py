@@ -100,7 +100,7 @@ def get_record(event: Event) -> Any:
 
 
 # The fields that may name an agent, and the other ones.
-_AGENTS = (
+AGENT_FIELDS = (
     "id",
     "agent_id",
     "sender",
@@ -146,7 +146,7 @@ _Values = Callable[[Any], tuple[Any, ...]]
 @functools.cache
 def _get_agents(kind: type) -> _Values:
     """Return what reads the fields of a kind of record that may name an agent."""
-    return _build_reader(kind, _AGENTS)
+    return _build_reader(kind, AGENT_FIELDS)
 
 
 @functools.cache

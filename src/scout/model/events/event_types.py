@@ -51,16 +51,17 @@ def read_event(data: bytes | str, upcasts: Mapping[tuple[str, int], Upcast] = UP
     """Read a stored or sent event, upgraded to its current version; unknown fields are ignored."""
     header = decode(data, _Header)
     if (header.type, header.v) not in upcasts:
-        return decode(data, _get_class(header.type))
+        return decode(data, get_event_class(header.type))
     fields: dict[str, Any] = decode(data, dict[str, Any])
     version = header.v
     while lift := upcasts.get((fields["type"], version)):
         version += 1
         fields = {**lift(fields), "v": version}
-    return decode(fields, _get_class(fields["type"]))
+    return decode(fields, get_event_class(fields["type"]))
 
 
-def _get_class(name: str) -> type[Event]:
+def get_event_class(name: str) -> type[Event]:
+    """Return the event class of a wire name; refuse an unknown name."""
     kind = _BY_TYPE.get(name)
     if kind is None:
         raise Refused(BadRequest(problem=f"unknown event type '{name:.60}'", field="type"))

@@ -6,17 +6,22 @@ at all, and the next one continues from the mark. A history without a mark, or w
 built anew.
 """
 
+import itertools
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, get_args
+
+import msgspec
 
 from scout.base.intervals import find_fork
 from scout.base.record import Record
 from scout.base.time import Time
-from scout.model.events.envelope import Event, get_record
+from scout.model.events.envelope import get_record
+from scout.model.events.event_types import ALL, UPCASTS, get_event_type
 from scout.model.history import FOLLOWED, list_parties
-from scout.store.unit_of_work import read_events, read_last_seq
+from scout.store.log import StoredRow, read_last_seq, read_stored_rows, unpack
+from scout.store.touched import list_entries, outline, store_entries
 
 # The tables and their columns, in the order of their keys.
 HISTORY_TABLES = {
@@ -25,6 +30,7 @@ HISTORY_TABLES = {
     "history_spans": ("kind", "state", "fork", "last", "entered", "record"),
     "history_parties": ("party", "kind", "record"),
     "history_moments": ("tenth", "seq"),
+    "touched": ("key", "seq"),
 }
 FAR_BEHIND = 8000  # events: more than a request waits for
 _TENTH = 100  # milliseconds
@@ -33,6 +39,18 @@ _UPSERT = (
     "INSERT INTO history_records VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (record) DO UPDATE SET state = excluded.state, entered = excluded.entered"
 )
+
+
+def _list_followed_types() -> Iterator[str]:
+    """Yield the types of events whose records are followed. A renamed type may have been one of them."""
+    for kind in ALL:
+        (payload,) = [field.type for field in msgspec.structs.fields(kind) if field.name == "payload"]
+        if FOLLOWED.keys() & {payload, *get_args(payload)}:
+            yield get_event_type(kind)
+    yield from (name for name, _ in UPCASTS)
+
+
+_FOLLOWED = frozenset(_list_followed_types())
 
 
 class CurrentSpan(NamedTuple):
@@ -66,6 +84,7 @@ class Batch(NamedTuple):
     spans: Sequence[ClosedSpan]
     parties: Sequence[tuple[str, str, int]]
     moments: Sequence[tuple[int, int]]
+    touched: Sequence[tuple[str, int]]
 
 
 def read_mark(connection: sqlite3.Connection) -> int | None:
@@ -78,13 +97,20 @@ def prepare_batch(connection: sqlite3.Connection, limit: int) -> Batch | None:
     """Return what follows from the next events of the log; None if there are none."""
     mark = read_mark(connection)
     if mark is None:
-        return Batch(_REBUILD, 0, (), (), (), (), ())
-    events = list(read_events(connection, mark, limit))
-    return build_batch(connection, mark, events) if events else None
+        return Batch(_REBUILD, 0, (), (), (), (), (), ())
+    rows: list[StoredRow] = []
+    for row in read_stored_rows(connection, mark):
+        rows.append(row)
+        if row.seq - mark >= limit:
+            break
+    return build_batch(connection, mark, rows) if rows else None
 
 
-def build_batch(history: sqlite3.Connection, after: int, events: Sequence[Event]) -> Batch:
-    """Return what follows from some events, for a history that has followed the log up to `after`."""
+def build_batch(history: sqlite3.Connection, after: int, rows: Sequence[StoredRow]) -> Batch:
+    """Return what follows from some rows, for a history that has followed the log up to `after`."""
+    outlines = [outline(row) for row in rows]
+    followed = [row for row, said in zip(rows, outlines, strict=True) if not _FOLLOWED.isdisjoint(said.types)]
+    events = [event for row in followed for event in unpack(row.first, row.data)]
     changes = [(event.seq, get_record(event)) for event in events if type(get_record(event)) in FOLLOWED]
     known = _read_current(history, [_get_id(record) for _, record in changes])
     changed: dict[int, CurrentSpan] = {}
@@ -102,8 +128,13 @@ def build_batch(history: sqlite3.Connection, after: int, events: Sequence[Event]
         if before is not None:
             spans.append(_close(before, seq - 1))
         known[ident] = changed[number] = CurrentSpan(number, ident, kind.name, state, seq)
-    last = events[-1].seq
-    return Batch(after, last, [*changed.values()], versions, spans, [*parties], _list_moments(events))
+    last, touched = rows[-1].seq, list_entries(outlines)
+    moments = _list_moments(
+        moment
+        for row, said in zip(rows, outlines, strict=True)
+        for moment in zip(said.times, itertools.count(row.first), strict=False)
+    )
+    return Batch(after, last, [*changed.values()], versions, spans, [*parties], moments, touched)
 
 
 def _get_id(record: Record) -> str:
@@ -130,14 +161,14 @@ def get_tenth(time: Time) -> int:
     return -(-(time // 1000) // _TENTH)
 
 
-def _list_moments(events: Iterable[Event]) -> list[tuple[int, int]]:
+def _list_moments(events: Iterable[tuple[Time, int]]) -> list[tuple[int, int]]:
     """Return the last event of each tenth. An event takes the place of earlier ones with a later time."""
     found: list[tuple[int, int]] = []
-    for event in events:
-        tenth = get_tenth(event.time)
+    for time, seq in events:
+        tenth = get_tenth(time)
         while found and found[-1][0] >= tenth:
             found.pop()
-        found.append((tenth, event.seq))
+        found.append((tenth, seq))
     return found
 
 
@@ -159,10 +190,11 @@ def store_batch(connection: sqlite3.Connection, batch: Batch) -> None:
     # More than the current tenth is only replaced after the clock was set back.
     connection.execute("DELETE FROM history_moments WHERE tenth >= ?", batch.moments[0][:1])
     write("INSERT INTO history_moments VALUES (?, ?)", batch.moments)
+    store_entries(connection, batch.touched)
 
 
 def _clear(connection: sqlite3.Connection) -> None:
     for table in HISTORY_TABLES:
         connection.execute(f"DELETE FROM {table}")
     connection.execute("DELETE FROM history_mark")
-    connection.execute("INSERT INTO history_mark VALUES (0)")
+    connection.execute("INSERT INTO history_mark (seq) VALUES (0)")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scout.base.time import Time
 from scout.store.history.feed import get_tenth
-from scout.store.unit_of_work import read_events
+from scout.store.log import read_events
 
 _NEAR = 1000  # maximum events of a tenth of a second that are compared with a time
 

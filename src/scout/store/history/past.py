@@ -11,8 +11,8 @@ from scout.base.record import Record
 from scout.model.events.envelope import get_record
 from scout.model.history import FOLLOWED
 from scout.store.history.feed import read_mark
+from scout.store.log import read_events
 from scout.store.table import QUERIES
-from scout.store.unit_of_work import read_events
 
 T = TypeVar("T", bound=Record)
 LAST_RECORD = (1 << 63) - 1

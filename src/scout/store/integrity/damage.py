@@ -16,11 +16,12 @@ from scout.model.problems.request import StoreDamaged
 from scout.store.database import connect
 from scout.store.integrity.backup import check_file
 from scout.store.integrity.wal import LogState, is_readable, read_log
+from scout.store.log import read_last_seq
 from scout.store.migrate import CURRENT, read_version
-from scout.store.unit_of_work import read_last_seq
 
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20
+_PACKED = 11  # the first schema with many events in a row of the log
 _QUICK = 64 << 20  # maximum bytes checked at each start
 
 
@@ -191,16 +192,18 @@ def _is_readable(store: sqlite3.Connection, table: str) -> bool:
 def _find_readable_seqs(store: sqlite3.Connection) -> set[int]:
     """Return the readable event numbers, read from both ends."""
     seqs: set[int] = set()
+    first = "first" if read_version(store) >= _PACKED else "seq"
     for order in ("ASC", "DESC"):
         with contextlib.suppress(sqlite3.DatabaseError):
-            for (seq,) in store.execute(f"SELECT seq FROM events NOT INDEXED ORDER BY seq {order}"):
-                seqs.add(seq)
+            query = f"SELECT {first}, seq, length(data) FROM events NOT INDEXED ORDER BY seq {order}"
+            for begin, last, _ in store.execute(query):
+                seqs.update(range(begin, last + 1))
     return seqs
 
 
 _WITNESSES = (
-    "SELECT max(seq) FROM events INDEXED BY events_by_target WHERE target > ''",
-    "SELECT max(seq) FROM events INDEXED BY events_by_source WHERE source > ''",
+    "SELECT max(seq) FROM events INDEXED BY events_by_source WHERE source > ''",  # before rows of many events
+    "SELECT max(seq) FROM history_mark",
     "SELECT max(seq) FROM messages",
     "SELECT max(read_seq) FROM members",
     "SELECT seq FROM indexed",

@@ -1,14 +1,13 @@
 """Stored wake decisions that the current policy would make differently. Nothing is changed."""
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from scout.base.record import Record
 from scout.model.events.envelope import Event
-from scout.model.events.event_types import read_event
 from scout.policy.wake import compare_decision, describe_decision
 from scout.store.database import connect
+from scout.store.log import read_rows
 
 _SHOWN = 100
 
@@ -40,14 +39,9 @@ def review(path: Path) -> Review:
     store = connect(path, readonly=True)
     try:
         store.execute("BEGIN")  # one snapshot of a store that may be in use
-        return _review_events(_read_events(store))
+        return _review_events(event for row in read_rows(store, 0) for event in row.events)
     finally:
         store.close()
-
-
-def _read_events(store: sqlite3.Connection) -> Iterator[Event]:
-    for (data,) in store.execute("SELECT data FROM events ORDER BY seq"):
-        yield read_event(data)
 
 
 def _review_events(facts: Iterator[Event]) -> Review:

@@ -3,7 +3,7 @@
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,16 @@ import msgspec
 
 from scout.base.codec import encode_for_store
 from scout.base.record import Record
-from scout.model.events.event_types import read_event
 from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.history.feed import HISTORY_TABLES, build_batch, read_mark, store_batch
 from scout.store.integrity.damage import build_damage_refusal
+from scout.store.log import read_rows, read_stored_rows
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
-from scout.store.unit_of_work import project, read_events
+from scout.store.touched import list_entries, outline, read_touched_mark, store_entries
+from scout.store.unit_of_work import project
 
 _SHOWN = 100
 _STEP = 1000
@@ -29,6 +30,7 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "search": "the words of messages and work; rebuilt from the log",
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
+    "indexed_events": "which row of the log has the words of an event in the search index",
     "history_mark": "how far the history has followed the log",
     "receipts": "responses by idempotency key, kept for a day",
     "chat_cursors": "how far each connector has read",
@@ -100,22 +102,26 @@ def _replay(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, t
     copy.execute("BEGIN")
     count, expected = 0, 1
     gaps: list[int] = []
-    for seq, data in store.execute("SELECT seq, data FROM events ORDER BY seq"):
-        if seq != expected:
+    for row in read_rows(store, 0):
+        if row.events[0].seq != expected:
             gaps.append(expected - 1)
-        count, expected = count + 1, seq + 1
-        project(copy, read_event(data))
+        count, expected = count + len(row.events), row.seq + 1
+        for event in row.events:
+            project(copy, event)
     copy.execute("COMMIT")
     return count, tuple(gaps[:_SHOWN])
 
 
 def _replay_history(store: sqlite3.Connection, copy: sqlite3.Connection) -> None:
-    """Repeat the history as far as it has followed the log."""
-    mark, done = read_mark(store) or 0, 0
+    """Repeat the history as far as it has followed the log, and the index of touched records after it."""
+    mark, touched, done = read_mark(store) or 0, read_touched_mark(store), 0
     copy.execute("BEGIN")
-    while events := [one for one in read_events(store, done, _STEP) if one.seq <= mark]:
-        store_batch(copy, build_batch(copy, done, events))
-        done = events[-1].seq
+    while rows := list(islice(read_stored_rows(store, done), _STEP)):
+        known = [row for row in rows if row.seq <= mark]
+        if known:
+            store_batch(copy, build_batch(copy, done, known))
+        store_entries(copy, list_entries(outline(row) for row in rows if mark < row.seq <= touched))
+        done = rows[-1].seq
     copy.execute("COMMIT")
 
 

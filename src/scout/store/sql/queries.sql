@@ -114,10 +114,6 @@ SELECT data FROM messages WHERE conversation_id = :conversation ORDER BY seq DES
 -- messages_before: a conversation's messages, newest first
 SELECT data FROM messages WHERE conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit;
 
--- said_by: what an agent said lately, newest first, among its latest doings
-SELECT data FROM (SELECT type, data FROM events WHERE source = :ref ORDER BY seq DESC LIMIT 1000)
-WHERE type = 'collab.message.posted' LIMIT :limit;
-
 -- messages_unread: how many of the messages after a place are unread for an agent, among the next few
 SELECT count(*) FROM (
     SELECT id, sender FROM messages WHERE conversation_id = :conversation AND seq > :after ORDER BY seq LIMIT :limit
@@ -159,19 +155,6 @@ ORDER BY m.seq LIMIT :limit;
 SELECT m.data FROM messages m WHERE m.conversation_id = :conversation AND m.seq < :before AND m.sender <> :agent
 AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.target = :agent)
 ORDER BY m.seq DESC LIMIT :limit;
-
--- first_fact_of: the number of the first fact about a record
-SELECT min(seq) FROM events WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;');
-
--- concerning: the facts that concern an agent, oldest first
-SELECT e.data FROM (
-    SELECT seq FROM concerned WHERE agent_id = :agent AND seq > :after ORDER BY seq LIMIT :limit
-) r CROSS JOIN events e ON e.seq = r.seq;
-
--- concerning_back: the same before a number, newest first
-SELECT e.data FROM (
-    SELECT seq FROM concerned WHERE agent_id = :agent AND seq < :before ORDER BY seq DESC LIMIT :limit
-) r CROSS JOIN events e ON e.seq = r.seq;
 
 -- replies_to: the messages that answer one
 SELECT data FROM messages WHERE in_reply_to = :message ORDER BY seq LIMIT :limit;
@@ -399,9 +382,6 @@ SELECT data FROM attention WHERE agent_id = :agent AND id < :before ORDER BY id 
 -- leases_of: what an agent took from its inbox and has not acknowledged
 SELECT data FROM deliveries WHERE state = 'leased' AND leased_until > 0 AND target = :agent LIMIT :limit;
 
--- last_deed: when an agent did something itself
-SELECT time FROM events WHERE source = 'agent:' || :agent ORDER BY seq DESC LIMIT 1;
-
 -- attention_by_open: those of them that are not decided
 SELECT data FROM attention WHERE agent_id = :agent AND state IN ('open', 'notified') AND id < :before
 ORDER BY id DESC LIMIT :limit;
@@ -575,30 +555,35 @@ SELECT data FROM nodes WHERE local = 1;
 -- nodes_all: machines, newest first
 SELECT data FROM nodes WHERE id < :before ORDER BY id DESC LIMIT :limit;
 
--- events_after: the log from a number on
-SELECT data FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
+-- log_row: the row of the log with an event; it is there unless it begins later
+SELECT first, data FROM events WHERE seq >= :seq ORDER BY seq LIMIT 1;
 
--- event: a fact by its id
-SELECT data FROM events WHERE id = :event;
+-- log_rows: the rows of the log after an event, with the one that it is in
+SELECT first, data FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
 
--- event_numbered: a fact by its number
-SELECT data FROM events WHERE seq = :seq;
+-- log_row_number: the number of the row with an event
+SELECT min(seq) FROM events WHERE seq >= :seq;
 
--- routed_after: what was routed right after a fact, in the same transaction or soon afterwards
-SELECT data FROM events WHERE seq > :after AND seq <= :until AND type = 'collab.delivery.requested' ORDER BY seq;
+-- touched_mark: the last event that the index of touched records knows
+SELECT max(max(seq, touched)) FROM history_mark;
 
--- events_from: the log of one source, oldest first
-SELECT data FROM events WHERE source = :ref AND seq > :after ORDER BY seq LIMIT :limit;
+-- touched_after: the rows that touch a key after an event, as far as they are indexed, oldest first
+SELECT e.first, e.data FROM touched r CROSS JOIN events e ON e.seq = r.seq
+WHERE r.key = :key AND r.seq > :after AND r.seq <= :mark ORDER BY r.seq;
 
--- events_at: what happened to one record, oldest first; of a conversation nothing
-SELECT data FROM events
-WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;') AND seq > :after
-ORDER BY seq LIMIT :limit;
+-- untouched_after: the rows that hold an id after an event that is not indexed yet, oldest first
+SELECT first, data FROM events WHERE seq > :after AND instr(data, :ident) ORDER BY seq;
 
--- events_at_back: the same before a number, newest first
-SELECT data FROM events
-WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;') AND seq < :before
-ORDER BY seq DESC LIMIT :limit;
+-- touched_before: the indexed rows that touch a key up to a row, newest first, if they hold some bytes
+SELECT e.first, e.data FROM (
+    SELECT seq FROM touched WHERE key = :key AND seq <= :last ORDER BY seq DESC LIMIT :limit
+) r CROSS JOIN events e ON e.seq = r.seq WHERE :holding = x'' OR instr(e.data, :holding);
+
+-- untouched_before: the rows that hold an id and are not indexed yet, up to a row, newest first
+SELECT first, data FROM (
+    SELECT first, data FROM events WHERE seq > :mark AND seq <= :last AND instr(data, :ident)
+    ORDER BY seq DESC LIMIT :limit
+) r WHERE :holding = x'' OR instr(r.data, :holding);
 
 -- usage_of_agent: what was reported of an agent from a moment on
 SELECT data FROM usage WHERE agent_id = :agent AND created_at >= :since ORDER BY created_at LIMIT :limit;
@@ -661,14 +646,14 @@ WHERE r.connector = :connector AND r.chat_id = :chat AND r.external_id = :extern
 SELECT EXISTS (SELECT 1 FROM chat_received WHERE connector = :connector AND inbound_id = :inbound);
 
 -- chat_origin: where a message came from
-SELECT e.data FROM chat_received r CROSS JOIN events e ON e.seq = r.seq WHERE r.message_id = :message LIMIT 1;
+SELECT r.seq FROM chat_received r WHERE r.message_id = :message LIMIT 1;
 
 -- chat_message: what a message on a platform was taken as
-SELECT e.data FROM chat_received r CROSS JOIN events e ON e.seq = r.seq
+SELECT r.seq FROM chat_received r
 WHERE r.connector = :connector AND r.chat_id = :chat AND r.external_id = :external LIMIT 1;
 
 -- chat_last_ask: the latest ask from a chat and a thread in it
-SELECT e.data FROM chat_received r CROSS JOIN events e ON e.seq = r.seq
+SELECT r.seq FROM chat_received r
 WHERE r.connector = :connector AND r.chat_id = :chat AND r.thread_id = :thread AND r.asks = 1
 ORDER BY r.seq DESC LIMIT 1;
 
