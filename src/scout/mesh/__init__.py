@@ -1,0 +1,1 @@
+"""Other machines: the NATS server, the connection to it, and the keys of this node."""

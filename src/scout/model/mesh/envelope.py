@@ -1,0 +1,163 @@
+"""Envelopes: what one node tells another. Signed by the sending node, taken once by the receiving one."""
+
+from enum import StrEnum
+
+import msgspec
+
+from scout.base.record import Record
+from scout.base.refusal import Diagnostic
+from scout.base.time import Time
+from scout.model.ask import Ask
+from scout.model.attention import Attention
+from scout.model.conversation import Attachment, Message
+from scout.model.flight import Flight
+from scout.model.mesh.entry import AgentEntry
+from scout.model.question import Question
+
+VERSION = 1
+ENVELOPE_LIMIT = 1_000_000  # bytes: a body of 256 KiB with its records fits several times
+SIGNED_AS = b"scout-envelope-1\0"  # before the signed bytes: a signature of something else is no envelope
+
+
+class EnvelopeKind(StrEnum):
+    MESSAGE = "message"
+    ASK = "ask"
+    FLIGHT = "flight"
+    CANCEL = "cancel"
+    QUESTION = "question"
+    ATTENTION = "attention"
+    DECISION = "decision"
+    MOVE = "move"
+    RECEIPT = "receipt"
+    FETCH = "fetch"
+    FILE = "file"
+
+
+class ReceiptState(StrEnum):
+    """What the receiving node did with an envelope: stored it, handed it to its agent, or refused it."""
+
+    ACCEPTED = "accepted"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+
+
+class MessagePayload(Record, tag=EnvelopeKind.MESSAGE.value, tag_field="kind"):
+    """A message to an agent of the other node. `wake`: its sender asked to wake the recipient."""
+
+    message: Message
+    to: str
+    wake: bool = False
+
+
+class AskPayload(Record, tag=EnvelopeKind.ASK.value, tag_field="kind"):
+    """An ask with its message and its first flight; the ids are the same on both nodes."""
+
+    message: Message
+    ask: Ask
+    flight: Flight
+
+
+class FlightPayload(Record, tag=EnvelopeKind.FLIGHT.value, tag_field="kind"):
+    """The state of a flight, from the node that runs it. `answer`: the message that completed it."""
+
+    flight: Flight
+    answer: Message | None = None
+
+
+class CancelPayload(Record, tag=EnvelopeKind.CANCEL.value, tag_field="kind"):
+    """The asker cancels a flight. The node that runs it decides and answers with the flight's state."""
+
+    flight_id: str
+    reason: str = ""
+
+
+class QuestionPayload(Record, tag=EnvelopeKind.QUESTION.value, tag_field="kind"):
+    """A question, or its new state."""
+
+    question: Question
+    message: Message | None = None
+
+
+class AttentionPayload(Record, tag=EnvelopeKind.ATTENTION.value, tag_field="kind"):
+    """An item that needs the operator, or its new state; sent only if the node shares its items."""
+
+    item: Attention
+
+
+class DecisionPayload(Record, tag=EnvelopeKind.DECISION.value, tag_field="kind"):
+    """The operator decides an item of the other node from here."""
+
+    item_id: str
+    move: str
+    answer: str | None = None
+
+
+class MovePayload(Record, tag=EnvelopeKind.MOVE.value, tag_field="kind"):
+    """An agent moves to the other node: its record, aliases, open work and unread mail, as plain records."""
+
+    records: dict[str, list[msgspec.Raw]]
+
+
+class ReceiptPayload(Record, tag=EnvelopeKind.RECEIPT.value, tag_field="kind", omit_defaults=True):
+    """What became of an envelope of the other node."""
+
+    of: str
+    state: ReceiptState
+    problem: Diagnostic | None = None
+
+
+class FetchPayload(Record, tag=EnvelopeKind.FETCH.value, tag_field="kind"):
+    """The other node wants the bytes of an attachment, from `offset` on."""
+
+    sha256: str
+    offset: int = 0
+
+
+class FilePayload(Record, tag=EnvelopeKind.FILE.value, tag_field="kind"):
+    """A piece of an attachment. `attachment.size` tells when the last piece has arrived."""
+
+    attachment: Attachment
+    offset: int
+    data: bytes
+
+
+Payload = (
+    MessagePayload
+    | AskPayload
+    | FlightPayload
+    | CancelPayload
+    | QuestionPayload
+    | AttentionPayload
+    | DecisionPayload
+    | MovePayload
+    | ReceiptPayload
+    | FetchPayload
+    | FilePayload
+)
+
+
+class Envelope(Record, omit_defaults=True):
+    """What is signed. `sender`: the agent that speaks, which must be one of the sending node.
+
+    `after`: the envelope of the same conversation that must be taken before this one. `expires_at` is
+    compared with `sent_at` and never with the receiver's clock: clocks of two machines may differ by hours.
+    """
+
+    v: int = VERSION
+    id: str
+    mesh: str
+    from_node: str
+    to_node: str
+    sent_at: Time
+    lives: float
+    conversation_id: str | None = None
+    after: str | None = None
+    sender: AgentEntry | None = None
+    payload: Payload
+
+
+class SignedEnvelope(Record):
+    """An envelope on its way: the exact bytes that were signed, as text, and the signature in hex."""
+
+    body: str
+    signature: str
