@@ -15,6 +15,7 @@ from scout.model.delivery import DELIVERY, Delivery
 from scout.model.endpoint import ENDPOINT, Endpoint
 from scout.model.flight import FLIGHT, Flight
 from scout.model.grant import GRANT, Grant
+from scout.model.mesh.outbox import OUTBOX, OutboxEntry
 from scout.model.node import NODE, Node
 from scout.model.people.binding import BINDING, Binding
 from scout.model.people.chat_post import CHAT_POST, ChatPost
@@ -70,6 +71,7 @@ _TABLE = (
     Noun(RefKind.GRANT, Grant, GRANT),
     Noun(RefKind.SCHEDULE, Schedule, SCHEDULE),
     Noun(RefKind.RESERVATION, Reservation, RESERVATION),
+    Noun(RefKind.ENVELOPE, OutboxEntry, OUTBOX),
 )
 
 NOUNS: dict[RefKind, Noun] = {noun.kind: noun for noun in _TABLE}

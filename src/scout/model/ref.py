@@ -21,6 +21,7 @@ class RefKind(StrEnum):
     CONVERSATION = "conversation"
     DELIVERY = "delivery"
     ENDPOINT = "endpoint"
+    ENVELOPE = "envelope"
     FLIGHT = "flight"
     GRANT = "grant"
     KEY = "key"
@@ -49,6 +50,7 @@ PREFIXES = {
     RefKind.CONVERSATION: "cnv",
     RefKind.DELIVERY: "dlv",
     RefKind.ENDPOINT: "ept",
+    RefKind.ENVELOPE: "env",
     RefKind.FLIGHT: "flt",
     RefKind.GRANT: "grt",
     RefKind.KEY: "key",

@@ -25,6 +25,7 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant
+from scout.model.mesh.outbox import OutboxEntry
 from scout.model.node import Node
 from scout.model.people.binding import Binding
 from scout.model.people.chat_post import ChatPost
@@ -217,6 +218,20 @@ _TABLES = (
         "reservations",
         Reservation,
         ("agent_id", "session_id", "flight_id", "root", "state", "expires_at"),
+    ),
+    Table(
+        "outbox",
+        OutboxEntry,
+        (
+            "node_id",
+            "kind",
+            "subject",
+            "conversation_id",
+            "delivery_id",
+            "state",
+            "next_attempt_at",
+            "expires_at",
+        ),
     ),
 )
 

@@ -18,12 +18,13 @@ from scout.broker.routing import (
     registration,
     routes,
 )
+from scout.broker.routing.remote import wait_for_node
 from scout.broker.routing.wake import decide_ask_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.transaction.transaction import Transaction, build_subject, require_owner
 from scout.model.agent import Agent
-from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
+from scout.model.ask import Ask, AskLink, AskReceipt, IfUnreachable, SessionPolicy, check_ask
 from scout.model.card import Card
-from scout.model.conversation import Conversation, Message, check_body
+from scout.model.conversation import Attachment, Conversation, Message, check_body
 from scout.model.delivery import Delivery
 from scout.model.events.asks import AskCreated, FlightQueued
 from scout.model.events.directory import CardCreated
@@ -60,9 +61,24 @@ class Target(NamedTuple):
     soft: tuple[str, ...] = ()
 
 
-def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
-    """Store message, ask and flight in one transaction, and route them. A refused ask stores nothing."""
+class AskIds(NamedTuple):
+    """The ids of an ask, and what it is nested in and carries. An ask of another node has them already."""
+
+    ask_id: str
+    message_id: str
+    flight_id: str
+    chain: tuple[str, ...] = ()
+    ancestors: tuple[AskLink, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+
+
+def make_ask(tx: Transaction, request: MakeAsk, given: AskIds | None = None) -> AskReceipt:
+    """Store message, ask and flight in one transaction, and route them. A refused ask stores nothing.
+
+    `given`: the ask comes from another node, which has stored it already.
+    """
     body = check_body(request.body)
+    ids = given or _mint_ids(tx, request)
     try:
         target = _find_target(tx, request)
         agent = target.agent
@@ -75,13 +91,27 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
         raise Refused(problem) from None
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
-    ask = _create_ask(tx, request, target, conversation)
+    ask = _create_ask(tx, request, target, conversation, ids)
     _check_limits(tx, ask, body)
-    flight = create_flight(tx.mint("flt"), ask, tx.now)
+    flight = create_flight(ids.flight_id, ask, tx.now)
     _create_work(tx, request, ask)
-    message = _post_message(tx, request, ask, flight, target.soft)
+    message = _post_message(tx, request, ask, flight, target.soft, ids.attachments)
     tx.record(AskCreated, ask, move="create", target=ask.id)
     return _queue_flight(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
+
+
+def _mint_ids(tx: Transaction, request: MakeAsk) -> AskIds:
+    """Return new ids; an ask made in a turn is nested in the ask of that turn."""
+    working = find_enclosing_flight(tx, request.within)
+    inside = tx.need(Ask, "ask", working.ask_id) if working else None
+    return AskIds(
+        tx.mint("ask"),
+        tx.mint("msg"),
+        tx.mint("flt"),
+        (*inside.chain, inside.id) if inside else (),
+        inside.ancestors if inside else (),
+        attachments.find_attachments(tx, request.attachments) if request.attachments else (),
+    )
 
 
 # -- checks ------------------------------------------------------------------------------------------
@@ -95,7 +125,7 @@ def _drop_start(problem: Diagnostic) -> Diagnostic:
 
 def _check_fork(tx: Transaction, request: MakeAsk, route: routes.AgentRoute) -> None:
     """Refuse a fork that the harness cannot make, instead of continuing in the original session."""
-    if request.session_policy is not SessionPolicy.FORK:
+    if request.session_policy is not SessionPolicy.FORK or route.remote:
         return
     harness = tx.services.harnesses.get(route.harness or "")
     if harness is None or not harness.capabilities.fork:
@@ -118,16 +148,16 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
 # -- records -----------------------------------------------------------------------------------------
 
 
-def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
+def _create_ask(
+    tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation, ids: AskIds
+) -> Ask:
     found, wish = target.found, target.wish
-    working = find_enclosing_flight(tx, request.within)
-    inside = tx.need(Ask, "ask", working.ask_id) if working else None
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
     ask = Ask(
-        id=tx.mint("ask"),
+        id=ids.ask_id,
         conversation_id=conversation.id,
-        message_id=tx.mint("msg"),
+        message_id=ids.message_id,
         sender=tx.sender,
         sender_session_id=tx.actor.session_id,
         target=target.agent.id,
@@ -146,7 +176,8 @@ def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation:
         if_unreachable=request.if_unreachable,
         work_item_id=_find_work_item_id(tx, request),
         card_id=target.card.id if target.card else None,
-        chain=(*inside.chain, inside.id) if inside else (),
+        chain=ids.chain,
+        ancestors=ids.ancestors,
         created_at=tx.now,
         expires_at=tx.now.plus(tx.rules.periods.queue_expiry),
     )
@@ -200,7 +231,12 @@ def _find_return_address(tx: Transaction, request: MakeAsk) -> str | None:
 
 
 def _post_message(
-    tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight, soft: tuple[str, ...]
+    tx: Transaction,
+    request: MakeAsk,
+    ask: Ask,
+    flight: Flight,
+    soft: tuple[str, ...],
+    files: tuple[Attachment, ...],
 ) -> Message:
     metadata = Metadata(
         mentions=soft,
@@ -214,7 +250,7 @@ def _post_message(
         ask.conversation_id,
         request.body,
         message_id=ask.message_id,
-        attachments=attachments.find_attachments(tx, request.attachments) if request.attachments else (),
+        attachments=files,
         ask_id=ask.id,
         flight_id=flight.id,
         work_item_id=ask.work_item_id,
@@ -237,8 +273,11 @@ def _queue_flight(
 ) -> AskReceipt:
     """Record the flight and its delivery: to a program, to an inbox, or held with a reason."""
     decision = decide_ask_wake(tx, ask, route, conversation)
-    queued = _add_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
-    flight = hold_ask(tx, ask, queued, decision, waits)
+    if route.remote is not None:
+        flight = wait_for_node(flight, route.remote, tx.now.plus(tx.rules.periods.queue_expiry), waits)
+    else:
+        queued = _add_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
+        flight = hold_ask(tx, ask, queued, decision, waits)
     tx.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = deliver_ask(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
@@ -302,15 +341,15 @@ def _build_receipt(
     )
 
 
-def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
-    """Run the same ask again, in a new flight."""
+def retry_ask(tx: Transaction, request: RetryFlight, flight_id: str | None = None) -> AskReceipt:
+    """Run the same ask again, in a new flight; `flight_id`: another node has created it already."""
     old = find_flight(tx, request.flight_id)
     ask = tx.need(Ask, "ask", old.ask_id)
     agent = tx.need(Agent, "agent", ask.target)
     if ask.sender != tx.sender:
         tx.permit(Deed.CONTROL, build_subject(agent))
     newest = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)[-1]
-    flight = retry_flight(newest, ask, tx.mint("flt"), tx.now)
+    flight = retry_flight(newest, ask, flight_id or tx.mint("flt"), tx.now)
     message = tx.need(Message, "message", ask.message_id)
     check_room(tx, ask)
     route, waits = find_route_again(tx, ask, agent)
@@ -393,6 +432,8 @@ def _choose_endpoint(
         node=request.node or spelt.node,
         caller=tx.caller,
     )
+    if agent.is_remote:  # its node knows what it has
+        return Target(agent, wish, None, found.canonical if found else agent.id, found)
     routes.check_harness(tx, agent, wish)
     known = _reuse_choice(tx, wish, found) if found else None
     canonical = found.canonical if found else Instance(agent=agent).canonical
@@ -445,8 +486,43 @@ def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
 
 
 def _list_ancestors(tx: Transaction, ask: Ask) -> list[Link]:
-    """Return the enclosing asks of this one, oldest first."""
-    return [_build_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
+    """Return the enclosing asks of this one, oldest first; those of other nodes came with it."""
+    foreign = {one.ask_id: one for one in ask.ancestors}
+    found = ((ident, tx.get(Ask, ident)) for ident in ask.chain)
+    links = (_build_link(tx, one) if one else _read_link(foreign.get(ident)) for ident, one in found)
+    return [link for link in links if link is not None]
+
+
+def _read_link(link: AskLink | None) -> Link | None:
+    if link is None:
+        return None
+    return Link(
+        asker=Party(agent_id=link.asker, session_id=link.asker_session_id),
+        asker_address=link.asker_address,
+        target=Party(agent_id=link.target, session_id=link.target_session_id),
+        target_address=link.target_address,
+        ask_id=link.ask_id,
+        flight_id=link.flight_id,
+        body_hash=link.body_hash,
+    )
+
+
+def list_ancestors(tx: Transaction, ask: Ask) -> tuple[AskLink, ...]:
+    """Return the chain of an ask for another node, which knows none of its asks."""
+    return tuple(
+        AskLink(
+            ask_id=one.ask_id,
+            asker=one.asker.agent_id,
+            asker_address=one.asker_address,
+            asker_session_id=one.asker.session_id,
+            target=one.target.agent_id,
+            target_address=one.target_address,
+            target_session_id=one.target.session_id,
+            flight_id=one.flight_id,
+            body_hash=one.body_hash,
+        )
+        for one in _list_ancestors(tx, ask)
+    )
 
 
 def _build_link(tx: Transaction, ask: Ask) -> Link:

@@ -4,13 +4,13 @@ from enum import StrEnum
 
 import msgspec
 
+from scout.base.codec import decode, encode
 from scout.base.record import Record
-from scout.base.refusal import Diagnostic
 from scout.base.time import Time
 from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.conversation import Attachment, Message
-from scout.model.flight import Flight
+from scout.model.flight import Flight, FlightError
 from scout.model.mesh.entry import AgentEntry
 from scout.model.question import Question
 
@@ -71,11 +71,14 @@ class CancelPayload(Record, tag=EnvelopeKind.CANCEL.value, tag_field="kind"):
     reason: str = ""
 
 
-class QuestionPayload(Record, tag=EnvelopeKind.QUESTION.value, tag_field="kind"):
-    """A question, or its new state."""
+class QuestionPayload(Record, tag=EnvelopeKind.QUESTION.value, tag_field="kind", omit_defaults=True):
+    """A question, or its new state, with the message that asks or answers it. `to`: who gets the message."""
 
     question: Question
+    move: str
     message: Message | None = None
+    to: str | None = None
+    wake: bool = False
 
 
 class AttentionPayload(Record, tag=EnvelopeKind.ATTENTION.value, tag_field="kind"):
@@ -103,7 +106,7 @@ class ReceiptPayload(Record, tag=EnvelopeKind.RECEIPT.value, tag_field="kind", o
 
     of: str
     state: ReceiptState
-    problem: Diagnostic | None = None
+    problem: FlightError | None = None
 
 
 class FetchPayload(Record, tag=EnvelopeKind.FETCH.value, tag_field="kind"):
@@ -156,8 +159,55 @@ class Envelope(Record, omit_defaults=True):
     payload: Payload
 
 
+class EnvelopeHeader(Record):
+    """An envelope whose payload is not read yet: it may be of a kind that this version does not know."""
+
+    v: int = VERSION
+    id: str
+    mesh: str
+    from_node: str
+    to_node: str
+    sent_at: Time
+    lives: float
+    conversation_id: str | None = None
+    after: str | None = None
+    sender: AgentEntry | None = None
+    payload: msgspec.Raw
+
+
+class PayloadHeader(Record):
+    """The kind of a payload."""
+
+    kind: str = ""
+
+
 class SignedEnvelope(Record):
     """An envelope on its way: the exact bytes that were signed, as text, and the signature in hex."""
 
     body: str
     signature: str
+
+    @property
+    def signed_bytes(self) -> bytes:
+        return SIGNED_AS + self.body.encode()
+
+
+def build_signed_bytes(envelope: Envelope) -> tuple[str, bytes]:
+    """Return the text of an envelope, and the bytes that are signed for it."""
+    body = encode(envelope).decode()
+    return body, SIGNED_AS + body.encode()
+
+
+def read_header(signed: SignedEnvelope) -> EnvelopeHeader:
+    """Return an envelope without its payload; refuse what is none."""
+    return decode(signed.body, EnvelopeHeader)
+
+
+def read_kind(header: EnvelopeHeader) -> str:
+    """Return the kind of the payload, which this version may not know."""
+    return decode(bytes(header.payload), PayloadHeader).kind
+
+
+def read_payload(header: EnvelopeHeader) -> Payload:
+    """Return the payload; refuse a kind that this version does not know."""
+    return decode(bytes(header.payload), Payload)  # pyright: ignore[reportArgumentType] (a union of records)
