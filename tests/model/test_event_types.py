@@ -67,6 +67,8 @@ collab.delivery.leased collab.delivery.nacked collab.delivery.requested collab.d
 collab.endpoint.attaching collab.endpoint.claimed collab.endpoint.failed collab.endpoint.lost
 collab.endpoint.ready collab.endpoint.recovered collab.endpoint.registered collab.endpoint.released
 collab.endpoint.stale collab.endpoint.stopped collab.endpoint.updated collab.endpoint.waking
+collab.envelope.accepted collab.envelope.delivered collab.envelope.expired collab.envelope.forwarded
+collab.envelope.queued collab.envelope.received collab.envelope.refused
 collab.flight.cancelled collab.flight.completed collab.flight.failed collab.flight.queued
 collab.flight.resumed collab.flight.started collab.flight.updated collab.flight.waiting
 collab.grant.created collab.grant.expired collab.grant.revoked

@@ -27,6 +27,7 @@ def test_the_prefixes() -> None:
         "conversation": "cnv",
         "delivery": "dlv",
         "endpoint": "ept",
+        "envelope": "env",
         "flight": "flt",
         "grant": "grt",
         "key": "key",

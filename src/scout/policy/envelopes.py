@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from scout.base.ids import parse_prefix
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.model.mesh.envelope import (
@@ -30,6 +31,7 @@ from scout.model.mesh.envelope import (
 from scout.model.mesh.member import MemberEntry, MemberRelation
 from scout.model.problems.request import Forbidden, TooLarge, Unauthenticated
 from scout.model.question import QuestionState
+from scout.model.ref import PREFIXES, RefKind
 
 _OWN_ONLY = (AttentionPayload, DecisionPayload, MovePayload)  # between machines of one operator
 
@@ -90,7 +92,7 @@ def _find_forgery(facts: EnvelopeFacts) -> Diagnostic | None:
     header, member = facts.header, facts.member
     if facts.size > ENVELOPE_LIMIT:
         return TooLarge(what="envelope", size=facts.size, limit=ENVELOPE_LIMIT)
-    if header is None:
+    if header is None or parse_prefix(header.id) != PREFIXES[RefKind.ENVELOPE]:
         return BadRequest(problem="this is no envelope")
     if member is None:
         return Unauthenticated(reason=f"{header.from_node:.60} is no member of the mesh", needs=_NEEDS)

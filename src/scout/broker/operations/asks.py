@@ -78,7 +78,6 @@ def make_ask(tx: Transaction, request: MakeAsk, given: AskIds | None = None) -> 
     `given`: the ask comes from another node, which has stored it already.
     """
     body = check_body(request.body)
-    ids = given or _mint_ids(tx, request)
     try:
         target = _find_target(tx, request)
         agent = target.agent
@@ -91,6 +90,7 @@ def make_ask(tx: Transaction, request: MakeAsk, given: AskIds | None = None) -> 
         raise Refused(problem) from None
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
+    ids = given or _mint_ids(tx, request)
     ask = _create_ask(tx, request, target, conversation, ids)
     _check_limits(tx, ask, body)
     flight = create_flight(ids.flight_id, ask, tx.now)

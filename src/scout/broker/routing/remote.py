@@ -7,7 +7,9 @@ from scout.base.time import Time
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.flight import Flight
-from scout.model.mesh.outbox import MeshReceipt, OutboxEntry, build_mesh_receipt
+from scout.model.mesh.envelope import EnvelopeKind
+from scout.model.mesh.outbox import OPEN, OutboxEntry, build_mesh_receipt
+from scout.model.mesh_receipt import MeshReceipt, OutboxState
 from scout.model.node import Node, NodeState
 from scout.model.problems.target import PeerUnreachable
 
@@ -78,3 +80,17 @@ def find_mesh_receipt(tx: Transaction, delivery_id: str | None) -> MeshReceipt |
 def list_entries(tx: Transaction, subject: str) -> list[OutboxEntry]:
     """Return the envelopes about a record, oldest first."""
     return tx.ledger.many(OutboxEntry, "outbox_about", subject=subject, limit=_SOME)
+
+
+def has_left(tx: Transaction, flight: Flight) -> bool:
+    """Whether another node may have the flight, so that only that node can end it."""
+    if not is_remote(tx, flight.target):
+        return False
+    waiting = (OutboxState.QUEUED, OutboxState.EXPIRED)
+    asked = [one for one in list_entries(tx, flight.id) if one.kind is EnvelopeKind.ASK]
+    return any(one.state not in waiting for one in asked)
+
+
+def has_open_entry(tx: Transaction, subject: str, kind: EnvelopeKind) -> bool:
+    """Whether an envelope of a kind about a record has no receipt yet."""
+    return any(one.kind is kind and one.state in OPEN for one in list_entries(tx, subject))

@@ -16,9 +16,17 @@ from scout.base.time import Time
 from scout.broker.delivery import recovery
 from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.turn_record import HOLDER
-from scout.broker.effects import flight_state, held_flights, reminders, reservations, session_end
+from scout.broker.effects import (
+    flight_state,
+    held_flights,
+    remote_flights,
+    reminders,
+    reservations,
+    session_end,
+)
 from scout.broker.operations import decisions
 from scout.broker.routing.attention_items import find_person_for
+from scout.broker.routing.remote import is_remote
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sleeping_agents
@@ -199,6 +207,10 @@ def _find_owed(ledger: Ledger, this: Round) -> Iterator[str]:
 def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
     """Take the one action that is due for a record, if any still is."""
     record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
+    if isinstance(record, Flight) and is_remote(tx, record.target):
+        if record.state not in FLIGHT.terminal:
+            remote_flights.check_remote_flight(tx, record)
+        return
     watch = _build_subject(tx, record, alive)
     this = replace(_build_round(tx.services, tx.now, gap), operator_id=_find_person(tx, record))
     action = find_due_action(watch, this) if watch is not None else None

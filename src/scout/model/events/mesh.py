@@ -6,7 +6,8 @@ from scout.base.record import Record
 from scout.model.events.envelope import Changed, Event
 from scout.model.flight import FlightError
 from scout.model.mesh.envelope import ReceiptState
-from scout.model.mesh.outbox import OutboxEntry, OutboxState
+from scout.model.mesh.outbox import OutboxEntry
+from scout.model.mesh_receipt import OutboxState
 
 
 class EnvelopeEvent(Event):

@@ -8,21 +8,10 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from scout.base.machine import Machine, Mutable, move_record
-from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.flight import FlightError
 from scout.model.mesh.envelope import EnvelopeKind, ReceiptState
-
-
-class OutboxState(StrEnum):
-    """`forwarded`: the server has it. `accepted`: the other node has stored it. `delivered`: its agent has it."""
-
-    QUEUED = "queued"
-    FORWARDED = "forwarded"
-    ACCEPTED = "accepted"
-    DELIVERED = "delivered"
-    REFUSED = "refused"
-    EXPIRED = "expired"
+from scout.model.mesh_receipt import MeshReceipt, OutboxState
 
 
 class OutboxMove(StrEnum):
@@ -52,7 +41,7 @@ OUTBOX = Machine(
         OutboxState.REFUSED: {},
         OutboxState.EXPIRED: {},
     },
-    settled=frozenset({OutboxState.ACCEPTED}),
+    settled=frozenset(OutboxState) - {OutboxState.QUEUED, OutboxState.FORWARDED},
 )
 
 
@@ -84,19 +73,6 @@ class OutboxEntry(Mutable):
     attempts: int = 0
     next_attempt_at: Time
     expires_at: Time
-    forwarded_at: Time | None = None
-    accepted_at: Time | None = None
-    delivered_at: Time | None = None
-    problem: FlightError | None = None
-
-
-class MeshReceipt(Record, omit_defaults=True):
-    """How far something has come on its way to another node; each time is by the clock of this node."""
-
-    envelope_id: str
-    node: str
-    state: OutboxState
-    attempts: int = 0
     forwarded_at: Time | None = None
     accepted_at: Time | None = None
     delivered_at: Time | None = None
@@ -158,17 +134,3 @@ def expire_entry(entry: OutboxEntry, problem: FlightError, now: Time) -> OutboxE
     """Give the entry up: no receipt came in time, or it is no longer needed."""
     return move_record(OUTBOX, entry, OutboxMove.EXPIRE, now, problem=problem)
 
-
-def choose_predecessor(earlier: list[OutboxEntry], entry: OutboxEntry) -> str | None:
-    """Return the envelope that must be taken before this one: the last open one of its conversation.
-
-    One with a receipt was taken, and one that expired never will be.
-    """
-    if entry.conversation_id is None:
-        return None
-    before = [
-        one.id
-        for one in earlier
-        if one.state in OPEN and one.conversation_id == entry.conversation_id and one.id < entry.id
-    ]
-    return max(before, default=None)

@@ -1,0 +1,1 @@
+"""Other nodes: who is in the mesh, and what is exchanged with them."""

@@ -1,0 +1,31 @@
+"""How far something has come on its way to another node."""
+
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.flight import FlightError
+
+
+class OutboxState(StrEnum):
+    """`forwarded`: the server has it. `accepted`: the other node has stored it. `delivered`: its agent has it."""
+
+    QUEUED = "queued"
+    FORWARDED = "forwarded"
+    ACCEPTED = "accepted"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    EXPIRED = "expired"
+
+
+class MeshReceipt(Record, omit_defaults=True):
+    """The state of an envelope, and when it came that far, by the clock of this node."""
+
+    envelope_id: str
+    node: str
+    state: OutboxState
+    attempts: int = 0
+    forwarded_at: Time | None = None
+    accepted_at: Time | None = None
+    delivered_at: Time | None = None
+    problem: FlightError | None = None
