@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from scout.base.codec import encode
 from scout.base.record import Record
+from scout.broker.mesh.files import build_piece
 from scout.broker.operations.asks import list_ancestors
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -155,6 +156,10 @@ def _build_delivered(_: Transaction, entry: OutboxEntry) -> Payload:
     return ReceiptPayload(of=entry.subject, state=ReceiptState.DELIVERED)
 
 
+def _build_file(tx: Transaction, entry: OutboxEntry) -> Payload | None:
+    return build_piece(tx, entry.subject, entry.offset)
+
+
 def _build_fetch(_: Transaction, entry: OutboxEntry) -> Payload:
     return FetchPayload(sha256=entry.subject, offset=entry.offset)
 
@@ -185,4 +190,5 @@ _BUILDERS: Mapping[EnvelopeKind, Callable[[Transaction, OutboxEntry], Payload | 
     EnvelopeKind.ATTENTION: _build_attention,
     EnvelopeKind.RECEIPT: _build_delivered,
     EnvelopeKind.FETCH: _build_fetch,
+    EnvelopeKind.FILE: _build_file,
 }

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.effects import flight_state, remote_flights
-from scout.broker.mesh import remote_questions
+from scout.broker.mesh import files, remote_questions
 from scout.broker.mesh.messages import FILES, deliver_message, require_recipient
-from scout.broker.mesh.outbox import apply_receipt
+from scout.broker.mesh.outbox import apply_receipt, queue_entry
 from scout.broker.operations import asks, talk
 from scout.broker.operations.asks import AskIds
 from scout.broker.transaction.transaction import Transaction, build_subject
@@ -24,6 +24,9 @@ from scout.model.mesh.envelope import (
     AskPayload,
     CancelPayload,
     EnvelopeHeader,
+    EnvelopeKind,
+    FetchPayload,
+    FilePayload,
     FlightPayload,
     MessagePayload,
     Payload,
@@ -43,8 +46,13 @@ def is_spoken(payload: Payload) -> bool:
     return isinstance(payload, MessagePayload | AskPayload | CancelPayload | QuestionPayload)
 
 
-def apply_payload(tx: Transaction, header: EnvelopeHeader, node: Node, payload: Payload) -> str | None:
-    """Apply an envelope; return the record that it told about."""
+def apply_payload(
+    tx: Transaction, header: EnvelopeHeader, node: Node, payload: Payload, next_offset: int | None = None
+) -> str | None:
+    """Apply an envelope; return the record that it told about. `next_offset`: the piece of a file to ask for."""
+    if next_offset is not None and isinstance(payload, FilePayload):
+        sha256 = payload.attachment.sha256
+        queue_entry(tx, node.id, EnvelopeKind.FETCH, sha256, offset=next_offset)
     apply = _APPLY.get(type(payload))
     if apply is None:
         raise Refused(BadRequest(problem=f"this node takes no {type(payload).__name__} envelopes"))
@@ -68,20 +76,21 @@ def _list_sender(tx: Transaction, header: EnvelopeHeader, node: Node) -> None:
 # -- messages ----------------------------------------------------------------------------------------
 
 
-def _apply_message(tx: Transaction, _: EnvelopeHeader, payload: MessagePayload) -> str:
+def _apply_message(tx: Transaction, header: EnvelopeHeader, payload: MessagePayload) -> str:
     message = payload.message
     agent = require_recipient(tx, payload.to)
     tx.permit(Deed.ADDRESS, build_subject(agent))
     talk.check_rate_to_person(tx, agent)
     cause = Cause.WAKE if payload.wake else Cause.SEND
     deliver_message(tx, message, agent, cause)
+    files.request_files(tx, header.from_node, message)
     return message.id
 
 
 # -- asks --------------------------------------------------------------------------------------------
 
 
-def _apply_ask(tx: Transaction, _: EnvelopeHeader, payload: AskPayload) -> str:
+def _apply_ask(tx: Transaction, header: EnvelopeHeader, payload: AskPayload) -> str:
     ask, flight, message = payload.ask, payload.flight, payload.message
     require_recipient(tx, ask.target)
     if tx.get(Ask, ask.id) is not None:
@@ -101,6 +110,7 @@ def _apply_ask(tx: Transaction, _: EnvelopeHeader, payload: AskPayload) -> str:
     )
     ids = AskIds(ask.id, message.id, flight.id, ask.chain, ask.ancestors, message.attachments)
     asks.make_ask(tx, request, ids)
+    files.request_files(tx, header.from_node, message)
     return flight.id
 
 
@@ -127,11 +137,21 @@ def _apply_flight(tx: Transaction, header: EnvelopeHeader, payload: FlightPayloa
     if answer is not None and (answer.sender != flight.target or tx.get(Message, answer.id) is not None):
         answer = replace(answer, id=tx.mint("msg"), sender=flight.target)
     remote_flights.follow_remote(tx, flight, told, answer)
+    if answer is not None:
+        files.request_files(tx, header.from_node, answer)
     return flight.id
 
 
 def _apply_question(tx: Transaction, header: EnvelopeHeader, payload: QuestionPayload) -> str:
     return remote_questions.apply_question(tx, header.from_node, payload)
+
+
+def _apply_fetch(tx: Transaction, header: EnvelopeHeader, payload: FetchPayload) -> None:
+    files.send_piece(tx, header.from_node, payload.sha256, payload.offset)
+
+
+def _apply_file(_: Transaction, __: EnvelopeHeader, ___: FilePayload) -> None:
+    """The piece is kept already."""
 
 
 def _apply_delivered(tx: Transaction, header: EnvelopeHeader, payload: ReceiptPayload) -> str:
@@ -146,4 +166,6 @@ _APPLY: Mapping[type[Any], Callable[[Transaction, EnvelopeHeader, Any], str | No
     FlightPayload: _apply_flight,
     QuestionPayload: _apply_question,
     ReceiptPayload: _apply_delivered,
+    FetchPayload: _apply_fetch,
+    FilePayload: _apply_file,
 }

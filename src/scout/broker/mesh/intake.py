@@ -10,6 +10,7 @@ from scout.base.codec import decode
 from scout.base.refusal import Diagnostic, Refused
 from scout.broker.mesh import inbound, outbox
 from scout.broker.mesh.envelopes import MeshIdentity
+from scout.broker.mesh.files import ArrivingFiles
 from scout.broker.mesh.sender import SendingBroker
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
@@ -19,6 +20,7 @@ from scout.model.events.mesh import EnvelopeReceived, ReceivedEnvelope
 from scout.model.flight import FlightError, build_error
 from scout.model.mesh.envelope import (
     EnvelopeHeader,
+    FilePayload,
     Payload,
     ReceiptPayload,
     ReceiptState,
@@ -72,6 +74,7 @@ class Intake:
         self._services = broker.services
         self._identity = identity
         self._answer = answer
+        self._files = ArrivingFiles(broker.services)
         self._forgeries: dict[tuple[str, str], float] = {}
 
     async def take(self, data: bytes) -> bool:
@@ -143,7 +146,9 @@ class Intake:
                 return True
             await self._broker.wait_for_probe()
             who = self._admit(header, node, payload)
-            await self._broker.write(who, lambda tx: self._take(tx, header, node, payload))
+            piece = payload if isinstance(payload, FilePayload) else None
+            rest = await self._files.take_piece(piece) if piece is not None else None
+            await self._broker.write(who, lambda tx: self._take(tx, header, node, payload, rest))
         except _Behind:
             return await self._settle_race(header)
         except Refused as refusal:
@@ -168,12 +173,14 @@ class Intake:
         )
         return Admitted(actor, Viewpoint(agent_id=header.sender.id, user=owner, node=self._services.node))
 
-    def _take(self, tx: Transaction, header: EnvelopeHeader, node: Node, payload: Payload) -> None:
+    def _take(
+        self, tx: Transaction, header: EnvelopeHeader, node: Node, payload: Payload, rest: int | None
+    ) -> None:
         taken = find_received(tx.ledger, header.id) is not None
         behind = header.after is not None and find_received(tx.ledger, header.after) is None
         if taken or behind:
             raise _Behind
-        subject = inbound.apply_payload(tx, header, node, payload)
+        subject = inbound.apply_payload(tx, header, node, payload, rest)
         received = _describe(header, ReceiptState.ACCEPTED, subject=subject)
         source = header.sender.id if header.sender else tx.services.system_agent
         tx.append(EnvelopeReceived, header.id, received, source=source)
