@@ -75,9 +75,7 @@ def build_envelope(
     )
 
 
-def build_receipt(
-    tx: Transaction, identity: MeshIdentity, node_id: str, receipt: ReceiptPayload
-) -> Envelope:
+def build_receipt(tx: Transaction, identity: MeshIdentity, node_id: str, receipt: ReceiptPayload) -> Envelope:
     """Return the envelope of a receipt, which has no row: a lost one is asked for again."""
     return Envelope(
         id=tx.mint("env"),

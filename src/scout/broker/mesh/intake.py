@@ -223,7 +223,12 @@ class Intake:
 
         def record(tx: Transaction) -> None:
             forged = ReceivedEnvelope(
-                envelope_id="", node_id=target, kind="", outcome=ReceiptState.REFUSED, authentic=False, problem=error
+                envelope_id="",
+                node_id=target,
+                kind="",
+                outcome=ReceiptState.REFUSED,
+                authentic=False,
+                problem=error,
             )
             tx.append(EnvelopeReceived, target, forged)
 

@@ -96,7 +96,9 @@ def _queue_flight(tx: Transaction, event: FlightEvent, events: Sequence[Event]) 
         _follow_own(tx, flight)
         return
     node_id = _find_node_id(tx, flight.requester_id)
-    newest = [one for one in events if isinstance(one, FlightEvent) and one.payload.record.id == flight.id][-1]
+    newest = [one for one in events if isinstance(one, FlightEvent) and one.payload.record.id == flight.id][
+        -1
+    ]
     plain = flight.revision == 1 and flight.phase is FlightPhase.ACCEPTED  # as its asker has it already
     if node_id is None or newest is not event or plain:
         return

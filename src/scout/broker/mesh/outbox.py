@@ -100,7 +100,9 @@ def _show_forwarded(tx: Transaction, entry: OutboxEntry) -> None:
     if delivery is not None:
         sent = hand_over(delivery, f"node {node}", tx.now)
         if sent is not delivery:
-            tx.record(DELIVERY_EVENTS[DeliveryMove.LEASE], sent, move=DeliveryMove.LEASE, reason=f"node {node}")
+            tx.record(
+                DELIVERY_EVENTS[DeliveryMove.LEASE], sent, move=DeliveryMove.LEASE, reason=f"node {node}"
+            )
     if entry.kind is EnvelopeKind.ASK:
         _show_way(tx, entry, FlightPhase.FORWARDED, f"sent to node {node}")
 
@@ -196,7 +198,9 @@ def give_up(tx: Transaction, entry: OutboxEntry, error: FlightError) -> None:
 
 def drop_entry(tx: Transaction, entry: OutboxEntry, reason: str) -> None:
     """Expire an envelope that is no longer needed."""
-    record_entry(tx, expire_entry(entry, FlightError(code="cancelled", message=reason), tx.now), "expire", reason)
+    record_entry(
+        tx, expire_entry(entry, FlightError(code="cancelled", message=reason), tx.now), "expire", reason
+    )
 
 
 def _give_up(tx: Transaction, entry: OutboxEntry, error: FlightError) -> None:

@@ -47,9 +47,7 @@ class _Ready(NamedTuple):
 class NodeSender:
     """Publishes the rows of one node until it is cancelled."""
 
-    def __init__(
-        self, broker: SendingBroker, link: MeshLink, identity: MeshIdentity, node_id: str
-    ) -> None:
+    def __init__(self, broker: SendingBroker, link: MeshLink, identity: MeshIdentity, node_id: str) -> None:
         self._broker = broker
         self._services = broker.services
         self._link = link

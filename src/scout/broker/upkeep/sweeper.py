@@ -19,8 +19,8 @@ from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import (
     flight_state,
     held_flights,
-    remote_flights,
     reminders,
+    remote_flights,
     reservations,
     session_end,
 )

@@ -133,4 +133,3 @@ def take_receipt(
 def expire_entry(entry: OutboxEntry, problem: FlightError, now: Time) -> OutboxEntry:
     """Give the entry up: no receipt came in time, or it is no longer needed."""
     return move_record(OUTBOX, entry, OutboxMove.EXPIRE, now, problem=problem)
-
