@@ -83,7 +83,7 @@ class NodeKeys(Protocol):
 
 
 class MeshInlet(Protocol):
-    """What the connection hands over. Each call returns once the broker has stored it, and may be repeated."""
+    """What the connection hands over. A call returns once the broker has stored it, and may be repeated."""
 
     async def take_envelope(self, data: bytes) -> bool:
         """Take a signed envelope. False: not yet, because an earlier one is missing; it is offered again.
@@ -179,6 +179,10 @@ class MeshKit(Protocol):
         """Whether the libraries of the extra are there; looked at without importing them."""
         ...
 
+    async def prepare(self) -> None:
+        """Load the libraries and the identity key, in a thread. Call it before the methods below `forget`."""
+        ...
+
     def read(self) -> MeshConfig | None: ...
     def store(self, config: MeshConfig) -> None: ...
     def forget(self) -> None:
@@ -197,12 +201,12 @@ class MeshKit(Protocol):
     async def found(self, mesh_id: str, *, host: str, port: int) -> MeshConfig:
         """Prepare a server of this node (certificate, folders) and return the configuration, not stored yet.
 
-        `host`: the address to listen on and to invite to; empty: all addresses of this machine. Port 0: a free one.
+        `host`: the address to listen on and to invite to; empty: all addresses of this machine. Port 0: any.
         """
         ...
 
     async def found_at(self, mesh_id: str, url: str, *, credentials: str | None) -> MeshConfig:
-        """Check an existing server (reachable, version, rights) and return the configuration, not stored yet."""
+        """Check an existing server (version, rights) and return the configuration, not stored yet."""
         ...
 
     def build_invitation(self, config: MeshConfig, invitation_id: str, secret: str) -> tuple[str, str]:

@@ -56,7 +56,8 @@ class ServerTooOld(Diagnostic, tag="server_too_old"):
 
     @property
     def message(self) -> str:
-        return f"the NATS server at {self.where} has version {self.version}; the mesh needs {self.needed} or newer"
+        needed = f"the mesh needs {self.needed} or newer"
+        return f"the NATS server at {self.where} has version {self.version}; {needed}"
 
 
 class ServerFailed(Diagnostic, tag="server_failed"):
@@ -128,7 +129,8 @@ class CertificateMismatch(Diagnostic, tag="certificate_mismatch"):
 
     @property
     def message(self) -> str:
-        return f"the server at {self.url} shows the certificate {self.found[:16]}…, expected {self.expected[:16]}…"
+        found, expected = self.found[:16], self.expected[:16]
+        return f"the server at {self.url} shows the certificate {found}…, expected {expected}…"
 
 
 class InvitationInvalid(Diagnostic, tag="invitation_invalid"):
