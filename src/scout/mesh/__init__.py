@@ -1,1 +1,1 @@
-"""Other machines: the NATS server, the connection to it, and the keys of this node."""
+"""The mesh on NATS: keys, the server, the connection, and joining. Its libraries are an extra."""

@@ -8,7 +8,7 @@ from scout.model.flight import FlightError
 
 
 class OutboxState(StrEnum):
-    """`forwarded`: the server has it. `accepted`: the other node has stored it. `delivered`: its agent has it."""
+    """`forwarded`: the server has it. `accepted`: the other node stored it. `delivered`: its agent has it."""
 
     QUEUED = "queued"
     FORWARDED = "forwarded"

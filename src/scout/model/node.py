@@ -5,6 +5,7 @@ from enum import StrEnum
 from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.mesh.member import MemberEntry, MemberRelation
 
 
 class NodeState(StrEnum):
@@ -59,7 +60,10 @@ class Pause(Record, omit_defaults=True):
 
 
 class Node(Mutable):
-    """One machine: its folded name, its signing key, when it was last heard from, whether it is paused."""
+    """One machine: its folded name, its signing key, when it was last heard from, whether it is paused.
+
+    `member`: the entry that the founder of the mesh signed for it. `lost_at`: since when it is unreachable.
+    """
 
     name: str
     local: bool = False
@@ -69,6 +73,14 @@ class Node(Mutable):
     version: str | None = None
     last_seen: Time | None = None
     paused: Pause | None = None
+    member: MemberEntry | None = None
+    lost_at: Time | None = None
+
+    @property
+    def guest_key(self) -> str | None:
+        """The operator's key of a guest; None for a machine of the own operator."""
+        member = self.member
+        return member.operator_key if member and member.relation is MemberRelation.GUEST else None
 
 
 def pause_node(node: Node, by: str, now: Time, *, reason: str = "") -> Node:
@@ -87,7 +99,20 @@ def move_node(
     node: Node, move: NodeMove, now: Time, *, seen: int | None = None, public_key: str | None = None
 ) -> Node:
     """Return the node after a move; an admitted node takes its new key."""
-    return move_record(NODE, node, move, now, seen=seen, public_key=public_key or node.public_key)
+    lost = now if move is NodeMove.LOSE else None
+    return move_record(
+        NODE, node, move, now, seen=seen, public_key=public_key or node.public_key, lost_at=lost
+    )
+
+
+def set_member(node: Node, member: MemberEntry, now: Time) -> Node:
+    """Return the node with the entry that the founder signed: its name and its key are those of the entry."""
+    return change_record("node", node, now, name=member.name, public_key=member.public_key, member=member)
+
+
+def rename_node(node: Node, name: str, now: Time) -> Node:
+    """Return the node under another name."""
+    return change_record("node", node, now, name=name)
 
 
 def update_node(

@@ -9,6 +9,7 @@ from typing import Protocol
 from scout.base.record import Record
 from scout.base.refusal import Refused
 from scout.base.time import Time
+from scout.model.mesh.join import JoinAnswer, JoinRequest
 from scout.model.mesh.member import MemberRelation
 
 
@@ -40,7 +41,10 @@ class MeshConfig(Record, omit_defaults=True):
 
 
 class ServerStatus(Record, omit_defaults=True):
-    """The NATS server: whether it runs, its version, and who is connected to it, where that is known."""
+    """The NATS server: whether it runs, its version, and who is connected to it, where that is known.
+
+    `connections` counts those of other nodes.
+    """
 
     running: bool
     url: str
@@ -79,10 +83,13 @@ class NodeKeys(Protocol):
 
 
 class MeshInlet(Protocol):
-    """What the connection hands over. Each call returns once the broker has stored it, and may be repeated."""
+    """What the connection hands over. A call returns once the broker has stored it, and may be repeated."""
 
     async def take_envelope(self, data: bytes) -> bool:
-        """Take a signed envelope. False: not yet, because an earlier one is missing; it is offered again."""
+        """Take a signed envelope. False: not yet, because an earlier one is missing; it is offered again.
+
+        Calls begin in the order of the stream. Several run at once, so that they share a commit.
+        """
         ...
 
     async def take_member(self, node_id: str, data: bytes | None) -> None:
@@ -90,7 +97,7 @@ class MeshInlet(Protocol):
         ...
 
     async def take_heartbeat(self, node_id: str, data: bytes | None) -> None:
-        """Take a signed heartbeat; None: the last one has expired."""
+        """Take a signed heartbeat; None: the last one has expired, or a member has none."""
         ...
 
     async def take_entries(self, entries: Sequence[tuple[str, str, bytes | None]]) -> None:
@@ -134,32 +141,11 @@ class MeshLink(Protocol):
     async def close(self) -> None: ...
 
 
-class JoinRequest(Record):
-    """What a joining node proves to the founder: its keys, and that it knows the secret of an invitation."""
-
-    invitation_id: str
-    node_id: str
-    name: str
-    version: str
-    public_key: str
-    login_key: str
-    login_proof: str
-    nonce: str
-    proof: str
-
-
-class JoinAnswer(Record, omit_defaults=True):
-    """The founder's answer: the member entry and the proof that it knows the secret too; or a refusal."""
-
-    member: str | None = None
-    signature: str | None = None
-    mesh_id: str | None = None
-    proof: str | None = None
-    refusal: bytes | None = None
-
-
 class JoinDesk(Protocol):
-    """What answers join requests: the broker of the founder."""
+    """What answers join requests: the broker of the founder.
+
+    It checks the proof of the request and proves its answer (`policy/join_proof.py`).
+    """
 
     async def admit(self, request: JoinRequest) -> JoinAnswer: ...
 
@@ -193,6 +179,10 @@ class MeshKit(Protocol):
         """Whether the libraries of the extra are there; looked at without importing them."""
         ...
 
+    async def prepare(self) -> None:
+        """Load the libraries and the identity key, in a thread. Call it before the methods below `forget`."""
+        ...
+
     def read(self) -> MeshConfig | None: ...
     def store(self, config: MeshConfig) -> None: ...
     def forget(self) -> None:
@@ -209,15 +199,29 @@ class MeshKit(Protocol):
     def build_server(self, config: MeshConfig) -> MeshServer: ...
 
     async def found(self, mesh_id: str, *, host: str, port: int) -> MeshConfig:
-        """Prepare a server of this node (certificate, folders) and return the configuration, not stored yet."""
+        """Prepare a server of this node (certificate, folders) and return the configuration, not stored yet.
+
+        `host`: the address to listen on and to invite to; empty: all addresses of this machine. Port 0: any.
+        """
+        ...
+
+    async def found_at(self, mesh_id: str, url: str, *, credentials: str | None) -> MeshConfig:
+        """Check an existing server (version, rights) and return the configuration, not stored yet."""
         ...
 
     def build_invitation(self, config: MeshConfig, invitation_id: str, secret: str) -> tuple[str, str]:
         """Return the line that invites, and the public login key that the invitation uses."""
         ...
 
+    def read_invitation(self, line: str, *, credentials: str | None) -> tuple[str, MeshConfig]:
+        """Return the id of the invitation in a line, and the configuration that a node has after joining."""
+        ...
+
     async def join(self, line: str, request: JoinRequest, *, credentials: str | None) -> JoinAnswer:
-        """Connect as an invited node, prove the secret, and return the founder's answer, proved and checked."""
+        """Connect as an invited node, prove the secret, and return the founder's answer, proved and checked.
+
+        Sets `invitation_id`, `nonce` and `proof` of the request. A refusal by the founder is raised.
+        """
         ...
 
     async def answer_joins(self, config: MeshConfig, desk: JoinDesk) -> None:

@@ -9,7 +9,7 @@ from scout.broker.routing import conversations, users
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction import admission
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.identity.address import fold
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import lex
@@ -184,7 +184,7 @@ def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
 def create_card(tx: Transaction, request: CreateCard) -> Card:
     """Create a card (a return address) for the caller, or for an agent that the caller controls."""
     agent_id = tx.resolve(request.agent).agent.id if request.agent else tx.sender
-    agent = tx.need(Agent, "agent", agent_id)
+    agent = require_local(tx, tx.need(Agent, "agent", agent_id))
     tx.permit(Deed.CONTROL, build_subject(agent))
     by_agent = tx.actor.kind is TokenKind.AGENT
     once, until = (
@@ -322,7 +322,7 @@ def create_web_link(tx: Transaction, request: OpenWeb) -> WebLink:
 def _find_token_agent(tx: Transaction, request: CreateToken) -> Agent | None:
     """Return the agent that uses a new credential; for a user, the person."""
     if request.user is None:
-        return tx.resolve(request.agent).agent if request.agent else None
+        return require_local(tx, tx.resolve(request.agent).agent) if request.agent else None
     if request.agent is not None:
         raise Refused(BadRequest(problem="name an agent or a user, not both", field="user"))
     user = users.require_active(tx, users.need_user(tx, request.user))

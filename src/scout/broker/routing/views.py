@@ -49,7 +49,7 @@ def build_agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | 
 def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
     """Return an agent with its endpoints, sessions, aliases and counts."""
     ledger, user = tx.ledger, tx.actor.user
-    endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
+    endpoints = tx.endpoints(agent.id)
     aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
     most = tx.rules.limits.page_most
     held = ledger.many(Reservation, "reservations_of_agent", agent=agent.id, limit=_FEW)
@@ -74,7 +74,10 @@ def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint]
     waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
     needs = [one for one in waits if one.source.id == agent.id]
     within = tx.rules.periods.online_within
+    remote = tx.remote_agent(agent.id) if agent.is_remote else None
     status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
+    if remote is not None:
+        status = remote.status  # its own node knows it
     if agent.is_person and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is online
     return {

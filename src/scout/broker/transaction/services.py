@@ -57,6 +57,7 @@ class Services:
     runs: KeptRuns | None = None
     trees: TreePorts | None = None
     node: str = ""
+    node_id: str = ""
     operator: str = ""
     operator_agent: str = ""
     system_agent: str = ""
@@ -74,6 +75,8 @@ class Services:
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
+    # Whether agents of other nodes are known.
+    meshed: bool = False
     # The place of each waiting flight, among the turns that run at once, or behind its target (None).
     line: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     # The reason that a turn requested now would wait; empty if it starts at once.

@@ -1,0 +1,246 @@
+"""One connection to a NATS server, from login to loss. A lost one is not repaired: the link makes another.
+
+The library would reconnect by itself, but it keeps its subscriptions silently, while Scout has to read the
+directory again after every gap.
+"""
+
+import asyncio
+import math
+import re
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from nats import errors
+from nats.aio.client import Client, RawCredentials
+from nats.aio.msg import Msg
+
+from scout.base.record import Record
+from scout.base.refusal import Diagnostic, Refused
+from scout.mesh.certificate import WrongCertificate, build_pinned_context
+from scout.mesh.names import API
+from scout.model.problems.mesh import CertificateMismatch, MeshLoginRefused, ServerTooOld
+from scout.ports.mesh import MeshDown
+
+NEEDED = (2, 11)
+NEEDED_TEXT = "2.11"
+_CONNECT = 3.0  # seconds to connect and log in
+_REPLY = 5.0
+_PING = 1.0  # seconds between two checks of the connection
+_SILENCE = 2.5  # seconds without an answer until the connection counts as lost
+_CLOSE = 1.0
+_LOGIN_WORDS = ("authorization", "authentication")
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+
+class ServerLogin(Record):
+    """Where a server is and how to log in. `seeds`: login keys, newest first. `inbox`: where replies go."""
+
+    urls: tuple[str, ...]
+    name: str
+    inbox: str
+    certificate: str | None = None
+    credentials: str | None = None
+    seeds: tuple[str, ...] = ()
+
+
+class Connection:
+    """A connection that is logged in. Its methods raise `MeshDown`."""
+
+    def __init__(self, client: Client, url: str, problems: list[str]) -> None:
+        self.client = client
+        self.url = url
+        self.round_trip: float | None = None
+        self._problems = problems
+
+    @property
+    def version(self) -> str:
+        """The version of the server."""
+        return str(_get_info(self.client).get("version", "unknown"))
+
+    @property
+    def server_id(self) -> str:
+        """The id of the server, which it makes anew at each start."""
+        return str(_get_info(self.client).get("server_id", ""))
+
+    @property
+    def known_urls(self) -> tuple[str, ...]:
+        """Other servers of the same cluster."""
+        return tuple(one.geturl() for one in self.client.discovered_servers)
+
+    async def call(self, name: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Call the JetStream API and return its response; one with an error has the field `error`."""
+        reply = await self.request(f"{API}.{name}", msgspec.json.encode(request) if request else b"")
+        return msgspec.json.decode(reply.data, type=dict[str, Any])
+
+    async def store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
+        """Publish into a stream and wait until the server has it."""
+        reply = await self.request(subject, data, headers)
+        answer = msgspec.json.decode(reply.data, type=dict[str, Any])
+        if error := answer.get("error"):
+            raise MeshDown(f"the server did not store it: {error.get('description', 'no reason given')}")
+
+    async def request(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> Msg:
+        """Send a request and return its reply."""
+        known = len(self._problems)
+        try:
+            return await self.client.request(subject, data, timeout=_REPLY, headers=headers)
+        except errors.NoRespondersError:
+            raise MeshDown(f"nothing on the server answers to {subject}") from None
+        except (errors.Error, OSError, ValueError, asyncio.CancelledError) as error:
+            # Losing the connection cancels what waits for a reply, as the end of this task does.
+            if isinstance(error, asyncio.CancelledError) and not self.client.is_closed:
+                raise
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            denied = self._problems[known:][-1:]
+            raise MeshDown(denied[0] if denied else _describe(error)) from None
+
+    async def watch(self) -> None:
+        """Measure the round trip every second until the connection is lost, which is raised."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            began = clock()
+            try:
+                async with asyncio.timeout(_SILENCE):
+                    await self.client.flush(timeout=math.ceil(_SILENCE))
+            except (errors.Error, OSError, TimeoutError) as error:
+                silent = f"the server has not answered for {_SILENCE:g} seconds"
+                said = self._problems[-1] if self._problems and self.client.is_closed else ""
+                raise MeshDown(said or (silent if _is_timeout(error) else _describe(error))) from None
+            self.round_trip = clock() - began
+            await asyncio.sleep(_PING)
+
+    async def close(self) -> None:
+        """Close it; without an answer of the server it is cut."""
+        await _close(self.client)
+
+
+async def connect(login: ServerLogin) -> Connection:
+    """Connect to the first server that accepts one of the login keys. Raises `MeshDown`."""
+    down = MeshDown("no server is known")
+    credentials = await asyncio.to_thread(_read_credentials, login)
+    for url in login.urls:
+        for seed in login.seeds or ("",):
+            try:
+                return await _connect(url, login, seed, credentials)
+            except MeshDown as error:
+                down = error
+                if down.refused is None:
+                    break  # another key does not help
+    raise down
+
+
+def is_new_enough(version: str) -> bool:
+    """Whether a server of this version has what the mesh needs."""
+    found = _VERSION.search(version)
+    return found is not None and (int(found[1]), int(found[2])) >= NEEDED
+
+
+async def _connect(url: str, login: ServerLogin, seed: str, credentials: str | None) -> Connection:
+    client, problems, first = Client(), list[str](), list[Exception]()
+
+    async def note(error: Exception) -> None:
+        problems.append(_describe(error))
+        first.append(error)
+
+    try:
+        async with asyncio.timeout(_CONNECT):
+            await client.connect(
+                url,
+                name=login.name,
+                error_cb=note,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=math.ceil(_CONNECT),
+                ping_interval=1,
+                max_outstanding_pings=2,
+                inbox_prefix=login.inbox,
+                tls=_build_context(login),
+                tls_handshake_first=login.certificate is not None,
+                nkeys_seed_str=seed or None,
+                user_credentials=RawCredentials(credentials) if credentials else None,
+            )
+        _check_server(client, url)
+    except (errors.Error, OSError, TimeoutError, ValueError) as error:
+        await _close(client)
+        raise _explain(url, first[-1] if first else error) from None
+    except BaseException:
+        await _close(client)
+        raise
+    problems.clear()
+    return Connection(client, url, problems)
+
+
+def _build_context(login: ServerLogin) -> ssl.SSLContext:
+    return build_pinned_context(login.certificate) if login.certificate else ssl.create_default_context()
+
+
+def _read_credentials(login: ServerLogin) -> str | None:
+    """Read the credentials file; the library would read it on the event loop."""
+    if login.credentials is None:
+        return None
+    try:
+        return Path(login.credentials).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = f"{login.credentials} cannot be read: {error}"
+        refused = Refused(MeshLoginRefused(url=login.urls[0], reason=reason))
+        raise MeshDown(reason, refused=refused) from None
+
+
+def _check_server(client: Client, url: str) -> None:
+    """Refuse a server that is too old, or that talks in the clear although its URL demands TLS."""
+    info = _get_info(client)
+    version = str(info.get("version", "unknown"))
+    if not is_new_enough(version):
+        raise _refuse(ServerTooOld(where=url, version=version, needed=NEEDED_TEXT))
+    if url.startswith("tls:") and not (info.get("tls_required") or info.get("tls_available")):
+        raise MeshDown(f"the server at {url} does not encrypt its connections")
+
+
+def _explain(url: str, error: Exception) -> MeshDown:
+    """Turn what the library raised into one of two things: wait, or change something."""
+    if isinstance(error, WrongCertificate):
+        return _refuse(CertificateMismatch(url=url, expected=error.expected, found=error.found))
+    text = _describe(error)
+    if any(word in text.lower() for word in _LOGIN_WORDS):
+        return _refuse(MeshLoginRefused(url=url, reason=text))
+    return MeshDown(text)
+
+
+def _refuse(diagnostic: Diagnostic) -> MeshDown:
+    refused = Refused(diagnostic)
+    return MeshDown(diagnostic.message, refused=refused)
+
+
+def _describe(error: BaseException) -> str:
+    """Return one line about an error of the library."""
+    text = str(error).removeprefix("nats: ").strip().strip("'")
+    if isinstance(error, asyncio.CancelledError):
+        return "the connection was lost"
+    return text or type(error).__name__
+
+
+def _is_timeout(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError | errors.StaleConnectionError)
+
+
+def _get_info(client: Client) -> dict[str, Any]:
+    """Return what the server said about itself; the library shows only a part of it."""
+    return cast("dict[str, Any]", getattr(client, "_server_info", None) or {})
+
+
+async def _close(client: Client) -> None:
+    """Close a connection, politely for a second. TLS would wait half a minute for a server that is gone."""
+    with suppress(errors.Error, OSError, TimeoutError):
+        async with asyncio.timeout(_CLOSE):
+            await client.close()
+    transport = getattr(client, "_transport", None)
+    for name in ("_io_writer", "_bare_io_writer"):
+        writer: asyncio.StreamWriter | None = getattr(transport, name, None)
+        if writer is not None:
+            writer.transport.abort()
