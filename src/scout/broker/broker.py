@@ -13,6 +13,9 @@ from scout.broker.delivery.dispatcher import Dispatcher, PreparationFailed
 from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
+from scout.broker.mesh.envelopes import MeshIdentity
+from scout.broker.mesh.exchange import Exchange
+from scout.broker.mesh.outbound import queue_envelopes
 from scout.broker.past.feed import HistoryFeed
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
@@ -76,6 +79,7 @@ from scout.ports import (
     TreePorts,
 )
 from scout.ports.connector import ConnectorKits
+from scout.ports.mesh import MeshLink
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -103,6 +107,8 @@ def _apply_effects(tx: Transaction) -> None:
         foreground.pass_on_messages(tx)
     if tx.has_any("chats"):
         queue_chat_posts(tx)
+    if tx.services.meshed:
+        queue_envelopes(tx)
 
 
 class Broker:
@@ -177,6 +183,7 @@ class Broker:
         self.connectors = Connectors(self, kits)
         if kits is not None:
             self.services.connectors = tuple(kits.list_known())
+        self.exchange: Exchange | None = None
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
@@ -374,6 +381,12 @@ class Broker:
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)
 
+    def open_exchange(self, link: MeshLink, identity: MeshIdentity) -> Exchange:
+        """Return the exchange of envelopes over a connection; the caller runs it."""
+        self.exchange = Exchange(self, link, identity)
+        self.renew_listeners()
+        return self.exchange
+
     def renew_listeners(self) -> None:
         """Ask again which events are listened to, after a connector was set up or removed."""
         self._listeners = self._subscribe()
@@ -391,6 +404,7 @@ class Broker:
             *self.dispatcher.subscriptions(),
             *self.tie_breaker.subscriptions(),
             *self.connectors.subscriptions(),
+            *(self.exchange.subscriptions() if self.exchange is not None else ()),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),

@@ -19,11 +19,14 @@ class OutboxState(StrEnum):
 
 
 class MeshReceipt(Record, omit_defaults=True):
-    """The state of an envelope, and when it came that far, by the clock of this node."""
+    """The state of an envelope, and when it came that far, by the clock of this node.
 
-    envelope_id: str
+    In the answer to the request that causes it, the envelope has no id yet.
+    """
+
     node: str
-    state: OutboxState
+    envelope_id: str | None = None
+    state: OutboxState = OutboxState.QUEUED
     attempts: int = 0
     forwarded_at: Time | None = None
     accepted_at: Time | None = None

@@ -1,7 +1,7 @@
 """Whether an envelope from another node is taken: decided from facts alone, with the reason for a refusal.
 
-An envelope counts as authentic once its node is a member and its signature is right. Only then its id may
-count as taken and its node gets a receipt: otherwise anybody could make this node skip an envelope of another.
+An envelope is authentic if its node is a member and its signature is right. Only then its id may count as
+taken and its node gets a receipt. Otherwise anybody could make this node skip an envelope of another.
 """
 
 from collections.abc import Callable, Mapping

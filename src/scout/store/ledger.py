@@ -13,6 +13,7 @@ from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
+from scout.model.mesh.entry import AgentEntry
 from scout.model.remote_agent import RemoteAgent
 from scout.store import mirror
 from scout.store.history.feed import Batch, prepare_batch, store_batch
@@ -91,6 +92,10 @@ class Ledger:
     def remote_agent(self, ident: str) -> RemoteAgent | None:
         """Return an agent of another node from the mirror."""
         return next(iter(self.remote_agents(mirror.BY_ID, ident)), None)
+
+    def list_sender(self, entry: AgentEntry, owner: str) -> None:
+        """Add an agent of another node that speaks before the directory has brought its entry."""
+        mirror.write_entries(self.connection, [entry], owner)
 
     def remote_agents(self, query: str, *values: Any) -> list[RemoteAgent]:
         """Return the agents of other nodes that a query of the mirror finds."""

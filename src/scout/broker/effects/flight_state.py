@@ -203,6 +203,7 @@ def complete_with_answer(
     text: str,
     by: CompletedBy,
     attachments: tuple[Attachment, ...] = (),
+    *,
     message_id: str | None = None,
 ) -> Flight:
     """Complete an ask with its first reply, posted in its conversation and delivered to the asker.

@@ -122,7 +122,7 @@ def _follow_completed(tx: Transaction, flight: Flight, told: Flight, answer: Mes
     text = answer.body if answer else told.output or ""
     files = answer.attachments if answer else ()
     said = answer.id if answer else None
-    return flight_state.complete_with_answer(tx, flight, text, by, files, said)
+    return flight_state.complete_with_answer(tx, flight, text, by, files, message_id=said)
 
 
 def _follow_failed(tx: Transaction, flight: Flight, told: Flight, _: Message | None) -> Flight:

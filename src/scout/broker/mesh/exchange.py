@@ -1,4 +1,4 @@
-"""The exchange of envelopes with the other nodes: a sender for each node, and the intake of what they send."""
+"""The exchange of envelopes with the other nodes: a sender for each, and the intake of what they send."""
 
 import asyncio
 import logging

@@ -1,7 +1,7 @@
 """What envelopes of other nodes become here: by the same functions as what local agents do.
 
-The transaction runs in the name of the remote agent, so the limits, grants, wake rules and explanations of this
-node are those of any agent. A refusal undoes the transaction.
+The transaction runs in the name of the remote agent, so the limits, grants, wake rules and explanations of
+this node are those of any agent. A refusal undoes the transaction.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,10 @@ def is_spoken(payload: Payload) -> bool:
 def apply_payload(
     tx: Transaction, header: EnvelopeHeader, node: Node, payload: Payload, next_offset: int | None = None
 ) -> str | None:
-    """Apply an envelope; return the record that it told about. `next_offset`: the piece of a file to ask for."""
+    """Apply an envelope; return the record that it told about.
+
+    `next_offset`: where the next piece of a file begins, which is asked for.
+    """
     if next_offset is not None and isinstance(payload, FilePayload):
         sha256 = payload.attachment.sha256
         queue_entry(tx, node.id, EnvelopeKind.FETCH, sha256, offset=next_offset)
@@ -68,7 +71,7 @@ def _list_sender(tx: Transaction, header: EnvelopeHeader, node: Node) -> None:
     known = tx.remote_agent(sender.id)
     if known is None or not known.listed:
         owner = find_node_owner(node, tx.services.operator)
-        tx.ledger.write_entries([sender], owner)
+        tx.ledger.list_sender(sender, owner)
         tx.services.meshed = True
         tx.cache.forget_remote([sender.id])
 

@@ -1,5 +1,6 @@
-"""Taking envelopes of other nodes: verified first, then applied once, in one transaction with the record of it."""
+"""Taking envelopes of other nodes: verified, then applied once, in one transaction with the record of it."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -74,12 +75,30 @@ class Intake:
         self._services = broker.services
         self._identity = identity
         self._answer = answer
+        self._lines: dict[str, tuple[asyncio.Lock, int]] = {}
         self._files = ArrivingFiles(broker.services)
         self._forgeries: dict[tuple[str, str], float] = {}
 
     async def take(self, data: bytes) -> bool:
-        """Take an envelope. Its effect is on disk when this returns; a repeated one has none."""
+        """Take an envelope. Its effect is on disk when this returns; a repeated one has none.
+
+        Envelopes of one conversation are taken one after the other, in the order of the calls.
+        """
         header, node = self._read(data)
+        line = header.conversation_id if header is not None else None
+        if line is None:
+            return await self._take_next(data, header, node)
+        turn, waiting = self._lines.get(line, (asyncio.Lock(), 0))
+        self._lines[line] = turn, waiting + 1
+        try:
+            async with turn:
+                return await self._take_next(data, header, node)
+        finally:
+            turn, waiting = self._lines.pop(line)
+            if waiting > 1:
+                self._lines[line] = turn, waiting - 1
+
+    async def _take_next(self, data: bytes, header: EnvelopeHeader | None, node: Node | None) -> bool:
         facts = self._find_facts(data, header, node)
         decision = decide_intake(facts)
         if decision.action is IntakeAction.REFUSE:
@@ -136,7 +155,7 @@ class Intake:
     # -- outcomes ----------------------------------------------------------------------------------
 
     async def _apply(self, header: EnvelopeHeader, node: Node) -> bool:
-        """Apply an envelope and record it in one transaction; what its rules refuse is recorded as refused."""
+        """Apply an envelope and record it in one transaction, or record that it was refused."""
         assert node.member is not None  # only members are believed
         try:
             payload = read_payload(header)
@@ -154,7 +173,7 @@ class Intake:
         except Refused as refusal:
             await self._refuse(header, refusal.diagnostic)
             return True
-        except Exception:
+        except Exception:  # noqa: BLE001 (one envelope must not stop the others; it is logged)
             _LOG.exception("envelope %s of node %s", header.id, node.name)
             return False  # it is offered again
         self._answer(header.from_node, ReceiptPayload(of=header.id, state=ReceiptState.ACCEPTED))

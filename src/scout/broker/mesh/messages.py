@@ -39,7 +39,7 @@ def deliver_message(tx: Transaction, message: Message, agent: Agent, cause: Caus
 
 
 def find_conversation(tx: Transaction, message: Message, agent: Agent) -> Conversation:
-    """Return the conversation of a message: the shared one if both take part in it here, else the direct one."""
+    """Return the conversation of a message if both take part in it here, else their direct one."""
     direct = derive_dm_id(message.sender, agent.id)
     if message.conversation_id != direct:
         found = tx.conversation(message.conversation_id)
@@ -55,7 +55,7 @@ def _is_member(tx: Transaction, conversation_id: str, agent_id: str) -> bool:
 
 
 def post_copy(tx: Transaction, message: Message, conversation: Conversation, to: str) -> Message:
-    """Post a message of another node under its own id. What it refers to and is not known here is left out."""
+    """Post a message of another node under its own id, without references to what is not known here."""
     if len(message.attachments) > FILES:
         raise Refused(TooLarge(what="list of attachments", size=len(message.attachments), limit=FILES))
     asked = tx.get(Message, message.in_reply_to)

@@ -1,7 +1,7 @@
 """What goes out to other nodes, queued in the transaction of what causes it.
 
-It is read off the events of a transaction at its end, so that no other part has to know about nodes: deliveries
-to agents of other nodes, the states of flights that they asked for, and questions between them and agents here.
+It is read off the events of a transaction at its end, so that no other part has to know about nodes:
+deliveries to agents of other nodes, the states of flights that they asked for, and questions.
 """
 
 from collections.abc import Callable, Sequence

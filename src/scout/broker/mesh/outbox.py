@@ -1,4 +1,4 @@
-"""The outbox: rows for envelopes to other nodes, and what follows when one is forwarded, refused or expires."""
+"""The outbox: rows for envelopes to other nodes, and what follows from a receipt or an expiry."""
 
 from scout.base.time import Time
 from scout.broker.effects import flight_state, remote_flights
@@ -28,6 +28,7 @@ from scout.model.flight import (
 )
 from scout.model.mesh.envelope import EnvelopeKind, ReceiptPayload, ReceiptState
 from scout.model.mesh.outbox import (
+    OPEN,
     OutboxEntry,
     expire_entry,
     forward_entry,
@@ -194,6 +195,13 @@ def give_up(tx: Transaction, entry: OutboxEntry, error: FlightError) -> None:
     """Expire an envelope, and tell whoever depends on it."""
     record_entry(tx, expire_entry(entry, error, tx.now), "expire", error.message)
     _give_up(tx, entry, error)
+
+
+def refuse_entry(tx: Transaction, ident: str, error: FlightError) -> None:
+    """Give up an envelope that cannot be sent."""
+    entry = tx.get(OutboxEntry, ident)
+    if entry is not None and entry.state in OPEN:
+        give_up(tx, entry, error)
 
 
 def drop_entry(tx: Transaction, entry: OutboxEntry, reason: str) -> None:

@@ -10,12 +10,14 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
+from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.mesh import outbox
 from scout.broker.mesh.envelopes import MeshIdentity, build_envelope
 from scout.broker.transaction import admission
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.model.flight import build_error
 from scout.model.mesh.outbox import OutboxEntry
 from scout.model.node import Node, NodeState
 from scout.ports.mesh import MeshDown, MeshLink
@@ -119,6 +121,10 @@ class NodeSender:
                 await self._link.publish(self._node_id, one.entry.id, one.data)
             except MeshDown as down:
                 return down
+            except Refused as refusal:  # it does not fit
+                error, ident = build_error(refusal.diagnostic), one.entry.id
+                await self._broker.as_system(lambda tx: outbox.refuse_entry(tx, ident, error))  # noqa: B023
+                continue
             sent.append(one.entry.id)
         return None
 

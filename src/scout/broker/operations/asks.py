@@ -95,7 +95,7 @@ def make_ask(tx: Transaction, request: MakeAsk, given: AskIds | None = None) -> 
     _check_limits(tx, ask, body)
     flight = create_flight(ids.flight_id, ask, tx.now)
     _create_work(tx, request, ask)
-    message = _post_message(tx, request, ask, flight, target.soft, ids.attachments)
+    message = _post_message(tx, request, ask, flight, soft=target.soft, files=ids.attachments)
     tx.record(AskCreated, ask, move="create", target=ask.id)
     return _queue_flight(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
 
@@ -235,6 +235,7 @@ def _post_message(
     request: MakeAsk,
     ask: Ask,
     flight: Flight,
+    *,
     soft: tuple[str, ...],
     files: tuple[Attachment, ...],
 ) -> Message:

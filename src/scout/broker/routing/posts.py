@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scout.broker.routing.remote import find_mesh_receipt, is_remote
+from scout.broker.routing.remote import find_mesh_receipt
 from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import (
@@ -203,5 +203,5 @@ def build_delivery_receipt(tx: Transaction, delivery: Delivery) -> DeliveryRecei
         reason=delivery.problem or delivery.reason,
         attempts=delivery.attempts,
         may_repeat=delivery.may_repeat,
-        mesh=find_mesh_receipt(tx, delivery.id) if is_remote(tx, delivery.target) else None,
+        mesh=find_mesh_receipt(tx, delivery),
     )

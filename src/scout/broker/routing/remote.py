@@ -6,6 +6,7 @@ from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
+from scout.model.delivery import Delivery
 from scout.model.flight import Flight
 from scout.model.mesh.envelope import EnvelopeKind
 from scout.model.mesh.outbox import OPEN, OutboxEntry, build_mesh_receipt
@@ -66,15 +67,14 @@ def wait_for_node(flight: Flight, node: str, until: Time, waits: str) -> Flight:
     return replace(flight, reason=reason, next_check_at=until)
 
 
-def find_mesh_receipt(tx: Transaction, delivery_id: str | None) -> MeshReceipt | None:
+def find_mesh_receipt(tx: Transaction, delivery: Delivery | None) -> MeshReceipt | None:
     """Return how far a delivery to another node has come; None for a delivery of this node."""
-    if delivery_id is None or not tx.services.meshed:
+    agent = tx.agent(delivery.target) if delivery is not None and tx.services.meshed else None
+    if delivery is None or agent is None or not agent.is_remote:
         return None
-    entry = tx.ledger.one(OutboxEntry, "outbox_of_delivery", delivery=delivery_id)
-    if entry is None:
-        return None
-    node = tx.get(Node, entry.node_id)
-    return build_mesh_receipt(entry, node.name if node else entry.node_id)
+    entry = tx.ledger.one(OutboxEntry, "outbox_of_delivery", delivery=delivery.id)
+    name = agent.node or agent.created_by
+    return build_mesh_receipt(entry, name) if entry is not None else MeshReceipt(node=name)
 
 
 def list_entries(tx: Transaction, subject: str) -> list[OutboxEntry]:

@@ -6,7 +6,7 @@ from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
 from scout.broker.routing import routes
-from scout.broker.routing.remote import find_mesh_receipt, is_remote
+from scout.broker.routing.remote import find_mesh_receipt
 from scout.broker.routing.unread import count_unread
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -107,7 +107,7 @@ def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
         remedies=flight.error.remedies if flight.error else (),
-        mesh=find_mesh_receipt(tx, newest.id) if newest and is_remote(tx, flight.target) else None,
+        mesh=find_mesh_receipt(tx, newest),
         **describe_runtime(tx, flight, tx.get(Session, flight.session_id)),
     )
 
