@@ -95,7 +95,7 @@ def _apply_message(tx: Transaction, header: EnvelopeHeader, payload: MessagePayl
 
 def _apply_ask(tx: Transaction, header: EnvelopeHeader, payload: AskPayload) -> str:
     ask, flight, message = payload.ask, payload.flight, payload.message
-    require_recipient(tx, ask.target)
+    tx.permit(Deed.ASK, build_subject(require_recipient(tx, ask.target)))
     if tx.get(Ask, ask.id) is not None:
         asks.retry_ask(tx, RetryFlight(flight_id=ask.id), flight.id)
         return flight.id

@@ -30,7 +30,7 @@ from scout.model.mesh.envelope import (
     read_kind,
     read_payload,
 )
-from scout.model.mesh.member import MemberEntry
+from scout.model.mesh.member import MemberEntry, MemberRelation
 from scout.model.node import Node
 from scout.model.remote_agent import find_node_owner
 from scout.model.token import TokenKind
@@ -156,10 +156,9 @@ class Intake:
 
     async def _apply(self, header: EnvelopeHeader, node: Node) -> bool:
         """Apply an envelope and record it in one transaction, or record that it was refused."""
-        assert node.member is not None  # only members are believed
         try:
             payload = read_payload(header)
-            check_payload(payload, header, node.member.relation)
+            check_payload(payload, header, MemberRelation.GUEST if node.guest_key else MemberRelation.OWN)
             if is_plain_receipt(payload):
                 await self._broker.as_system(lambda tx: _apply_receipt(tx, header, payload))
                 return True
