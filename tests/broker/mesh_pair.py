@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -94,6 +95,7 @@ class WireLink:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+        self.dead = False
         self.status = LinkStatus(connected=True, since=Time(0))
 
     async def run(self, inlet: MeshInlet) -> None:
@@ -101,6 +103,8 @@ class WireLink:
 
     async def publish(self, node_id: str, envelope_id: str, data: bytes) -> None:
         await asyncio.sleep(0)
+        if self.dead:
+            raise MeshDown("the process has ended")
         self._wire.store(node_id, envelope_id, data)
 
     async def beat(self, data: bytes, lives: float) -> None: ...
@@ -117,12 +121,14 @@ class Side:
         self.clock = MovedClock()
         self.rig: Rig
         self._stop: list[Callable[[], Awaitable[None]]] = []
+        self._options: dict[str, Any] = {}
 
     @property
     def node_id(self) -> str:
         return self.rig.broker.services.node_id
 
     async def open(self, wire: Wire, **options: Any) -> None:
+        self._options = options
         context = open_rig(self.home, clock=self.clock, host=self.name, watched=False, **options)
         self.rig = await context.__aenter__()
         link, identity = WireLink(wire), MeshIdentity(MESH, self.node_id, self.key)
@@ -131,7 +137,7 @@ class Side:
         wire.connect(self.node_id, exchange)
 
         async def close() -> None:
-            wire.disconnect(self.node_id)
+            link.dead = True
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             await context.__aexit__(None, None, None)
@@ -141,6 +147,17 @@ class Side:
     async def close(self) -> None:
         while self._stop:
             await self._stop.pop()()
+
+    async def crash(self, wire: Wire) -> None:
+        """Continue with what is on disk now: what only the process knew is lost, as after kill -9."""
+        wire.disconnect(self.node_id)
+        before = self.home
+        self.home = before.with_name(f"{self.name}-{len(list(before.parent.iterdir()))}")
+        await self.rig.broker.as_system(lambda _: shutil.copytree(before, self.home))
+        await self.close()
+        tokens = self.rig.tokens
+        await self.open(wire, **self._options)
+        self.rig.tokens = tokens
 
     def meet(self, other: "Side", relation: MemberRelation = MemberRelation.OWN) -> Callable[[Transaction], None]:
         """What this node knows of the other: its record, and that the founder admitted it."""
@@ -251,8 +268,8 @@ def run_pair(scene: Callable[[Pair], Awaitable[None]], home: Path, **options: An
             await scene(pair)
 
     asyncio.run(play())
-    for name in ("one", "two"):
-        report = verify(home / name / "scout.db")
+    for folder in home.iterdir():
+        report = verify(folder / "scout.db")
         assert report.clean, report
 
 

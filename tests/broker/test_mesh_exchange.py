@@ -159,8 +159,8 @@ def test_a_guest_may_do_nothing_until_it_is_granted(tmp_path: Path) -> None:
         refused = await wait_for_flight(pair, operator.flight_id, FlightState.FAILED)
         assert refused.error is not None
         assert refused.error.code == "forbidden"
-        user = f"~{pair.one.key.public_key[:8]}"
-        await pair.two.rig.operator(AddGrant(action=Action.ASK, holder=user, path=str(hudson.agent.path)))
+        asker = await pair.one.show(pair.two, "/ada/direct")
+        await pair.two.rig.operator(AddGrant(action=Action.ASK, agent=asker, path=str(hudson.agent.path)))
         again = await pair.one.rig.operator(MakeAsk(to="@hudson", body="please"))
         done = await wait_for_flight(pair, again.flight_id, FlightState.COMPLETED)
         assert done.output == "please"
