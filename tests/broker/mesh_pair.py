@@ -31,9 +31,7 @@ MESH = "mesh-of-tests"
 class Faults:
     """What goes wrong on a wire: each is the share of envelopes that it happens to."""
 
-    def __init__(
-        self, seed: int = 1, *, lost: float = 0.0, repeated: float = 0.0, late: float = 0.0
-    ) -> None:
+    def __init__(self, seed: int = 1, *, lost: float = 0.0, repeated: float = 0.0, late: float = 0.0) -> None:
         self.random = random.Random(seed)
         self.lost, self.repeated, self.late = lost, repeated, late
 
@@ -159,7 +157,9 @@ class Side:
         await self.open(wire, **self._options)
         self.rig.tokens = tokens
 
-    def meet(self, other: "Side", relation: MemberRelation = MemberRelation.OWN) -> Callable[[Transaction], None]:
+    def meet(
+        self, other: "Side", relation: MemberRelation = MemberRelation.OWN
+    ) -> Callable[[Transaction], None]:
         """What this node knows of the other: its record, and that the founder admitted it."""
 
         def record(tx: Transaction) -> None:

@@ -12,6 +12,7 @@ from scout.model.mesh.member import MemberRelation
 from scout.model.question import QuestionState
 from scout.protocol.access import AddGrant
 from scout.protocol.asks import CompleteFlight, FailFlight, MakeAsk, RetryFlight, StartFlight
+from scout.protocol.attention import AnswerAttention, GetAttention, ListAttention, Need
 from scout.protocol.insight import Why
 from scout.protocol.questions import AnswerQuestion, CreateQuestion, GetQuestion
 from scout.protocol.talk import GetBlob, GetMessage, PutBlob, Reply, Send
@@ -187,5 +188,37 @@ def test_both_nodes_explain_their_half(tmp_path: Path) -> None:
         view = await pair.one.rig.operator(GetMessage(message_id=sent.message_id))
         why = await pair.one.rig.operator(Why(id=view.deliveries[0].delivery_id))
         assert any(one.type == "collab.envelope.queued" for one in why.steps)
+
+    run_pair(scene, tmp_path)
+
+
+def test_the_operator_decides_items_of_another_node_that_shares_them(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        hudson = await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        await pair.one.show(pair.two, "/ada/direct")
+        private = await hudson.call(Need(question="not shared yet"))
+        pair.two.rig.broker.services.shares_attention = True
+        item = await hudson.call(Need(question="may I deploy?"))
+
+        async def listed() -> Any:
+            found = (await pair.one.rig.operator(ListAttention())).items
+            return next((one for one in found if one.id == item.id), None)
+
+        copy = await wait_until(listed)
+        assert (copy.title, copy.agent_address) == (item.title, "@hudson")
+        found = (await pair.one.rig.operator(ListAttention())).items
+        assert private.id not in [one.id for one in found]
+        arc = await online_agent(pair.one.rig, "arc")
+        unseen = await expect_refusal(arc.call(GetAttention(attention_id=item.id)))
+        assert unseen.code == "not_found"
+        await pair.one.rig.operator(AnswerAttention(attention_id=item.id, answer="yes, at noon"))
+
+        async def decided() -> bool:
+            there = await pair.two.rig.operator(GetAttention(attention_id=item.id))
+            return (there.state, there.answer) == ("answered", "yes, at noon")
+
+        await wait_until(decided)
+        await wait_for_mail(pair.two, "hudson", "yes, at noon")
 
     run_pair(scene, tmp_path)

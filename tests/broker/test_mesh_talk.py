@@ -11,7 +11,14 @@ from scout.protocol.asks import CancelFlight, FlightView, GetFlight, MakeAsk
 from scout.protocol.inbox import AckInbox
 from scout.protocol.talk import GetMessage, Reply, Send
 from tests.broker.mesh_pair import Pair, run_pair
-from tests.broker.rig import advance_clock, expect_refusal, inbox_bodies, inbox_items, online_agent, wait_until
+from tests.broker.rig import (
+    advance_clock,
+    expect_refusal,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    wait_until,
+)
 
 
 async def wait_for_flight(pair: Pair, flight_id: str, *states: FlightState) -> FlightView:
@@ -97,7 +104,9 @@ def test_a_node_that_is_away_refuses_asks_and_keeps_messages(tmp_path: Path) -> 
         assert refused.since is not None
         receipt = await pair.one.rig.operator(Send(to="@hudson", body="later"))
         assert any("sent when the node is back" in note for note in receipt.notes)
-        asked = await pair.one.rig.operator(MakeAsk(to="@hudson", body="wait", if_unreachable=IfUnreachable.QUEUE))
+        asked = await pair.one.rig.operator(
+            MakeAsk(to="@hudson", body="wait", if_unreachable=IfUnreachable.QUEUE)
+        )
         assert "when the node is back" in (asked.reason or "")
         pair.wire.cut = False
         await pair.one.move(pair.two, NodeMove.RECOVER)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from scout.base.codec import encode
 from scout.base.record import Record
 from scout.broker.mesh.files import build_piece
+from scout.broker.mesh.remote_attention import build_decision
 from scout.broker.operations.asks import list_ancestors
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -150,6 +151,11 @@ def _build_attention(tx: Transaction, entry: OutboxEntry) -> Payload | None:
     return AttentionPayload(item=item) if item else None
 
 
+def _build_decision(tx: Transaction, entry: OutboxEntry) -> Payload | None:
+    item = _read_version(tx, entry, Attention)
+    return build_decision(item) if item else None
+
+
 def _build_delivered(_: Transaction, entry: OutboxEntry) -> Payload:
     return ReceiptPayload(of=entry.subject, state=ReceiptState.DELIVERED)
 
@@ -186,6 +192,7 @@ _BUILDERS: Mapping[EnvelopeKind, Callable[[Transaction, OutboxEntry], Payload | 
     EnvelopeKind.CANCEL: _build_cancel,
     EnvelopeKind.QUESTION: _build_question,
     EnvelopeKind.ATTENTION: _build_attention,
+    EnvelopeKind.DECISION: _build_decision,
     EnvelopeKind.RECEIPT: _build_delivered,
     EnvelopeKind.FETCH: _build_fetch,
     EnvelopeKind.FILE: _build_file,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.effects import flight_state, remote_flights
-from scout.broker.mesh import files, remote_questions
+from scout.broker.mesh import files, remote_attention, remote_questions
 from scout.broker.mesh.messages import FILES, deliver_message, require_recipient
 from scout.broker.mesh.outbox import apply_receipt, queue_entry
 from scout.broker.operations import asks, talk
@@ -22,7 +22,9 @@ from scout.model.conversation import Message
 from scout.model.flight import FLIGHT, Flight, cancel_flight
 from scout.model.mesh.envelope import (
     AskPayload,
+    AttentionPayload,
     CancelPayload,
+    DecisionPayload,
     EnvelopeHeader,
     EnvelopeKind,
     FetchPayload,
@@ -41,9 +43,14 @@ from scout.policy.wake import Cause
 from scout.protocol.asks import MakeAsk, RetryFlight
 
 
+_SPOKEN = (MessagePayload, AskPayload, CancelPayload, QuestionPayload, DecisionPayload)
+
+
 def is_spoken(payload: Payload) -> bool:
     """Whether an agent of the other node speaks, rather than the node itself."""
-    return isinstance(payload, MessagePayload | AskPayload | CancelPayload | QuestionPayload)
+    return isinstance(
+        payload, MessagePayload | AskPayload | CancelPayload | QuestionPayload | DecisionPayload
+    )
 
 
 def apply_payload(
@@ -149,6 +156,14 @@ def _apply_question(tx: Transaction, header: EnvelopeHeader, payload: QuestionPa
     return remote_questions.apply_question(tx, header.from_node, payload)
 
 
+def _apply_attention(tx: Transaction, header: EnvelopeHeader, payload: AttentionPayload) -> str:
+    return remote_attention.apply_attention(tx, header.from_node, payload)
+
+
+def _apply_decision(tx: Transaction, _: EnvelopeHeader, payload: DecisionPayload) -> str:
+    return remote_attention.apply_decision(tx, payload)
+
+
 def _apply_fetch(tx: Transaction, header: EnvelopeHeader, payload: FetchPayload) -> None:
     files.send_piece(tx, header.from_node, payload.sha256, payload.offset)
 
@@ -168,6 +183,8 @@ _APPLY: Mapping[type[Any], Callable[[Transaction, EnvelopeHeader, Any], str | No
     CancelPayload: _apply_cancel,
     FlightPayload: _apply_flight,
     QuestionPayload: _apply_question,
+    AttentionPayload: _apply_attention,
+    DecisionPayload: _apply_decision,
     ReceiptPayload: _apply_delivered,
     FetchPayload: _apply_fetch,
     FilePayload: _apply_file,

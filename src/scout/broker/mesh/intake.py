@@ -20,6 +20,7 @@ from scout.model.agent import Agent
 from scout.model.events.mesh import EnvelopeReceived, ReceivedEnvelope
 from scout.model.flight import FlightError, build_error
 from scout.model.mesh.envelope import (
+    DecisionPayload,
     EnvelopeHeader,
     FilePayload,
     Payload,
@@ -186,9 +187,9 @@ class Intake:
         if header.sender is None or not inbound.is_spoken(payload):
             return admission.admit_system(self._services)
         owner = find_node_owner(node, self._services.operator)
-        actor = Actor(
-            kind=TokenKind.AGENT, token_id="", user=owner, agent_id=header.sender.id, node=node.name
-        )
+        # The operator decides from any of the own nodes, as far as this node shares its items.
+        kind = TokenKind.OPERATOR if isinstance(payload, DecisionPayload) else TokenKind.AGENT
+        actor = Actor(kind=kind, token_id="", user=owner, agent_id=header.sender.id, node=node.name)
         return Admitted(actor, Viewpoint(agent_id=header.sender.id, user=owner, node=self._services.node))
 
     def _take(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scout.broker.mesh.outbox import drop_entry, queue_cancel, queue_entry
+from scout.broker.mesh.remote_attention import queue_attention
 from scout.broker.routing.remote import has_open_entry, is_remote, list_entries
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -15,7 +16,7 @@ from scout.model.events.asks import DeliveryAcked, DeliveryRequested, FlightEven
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import ALL
 from scout.model.events.mesh import EnvelopeReceived
-from scout.model.events.talk import QuestionEvent
+from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.flight import FLIGHT, Flight, FlightPhase
 from scout.model.mesh.envelope import EnvelopeKind, ReceiptState
 from scout.model.mesh.outbox import OPEN
@@ -161,10 +162,15 @@ def _find_sent(question: Question, events: Sequence[Event]) -> DeliveryRequested
     return next((one for one in asked if one.payload.record.message_id in said), None)
 
 
+def _queue_attention(tx: Transaction, event: AttentionEvent, _: Sequence[Event]) -> None:
+    queue_attention(tx, event)
+
+
 _KINDS: tuple[tuple[type[Event], Callable[[Transaction, Any, Sequence[Event]], None]], ...] = (
     (DeliveryRequested, _queue_delivery),
     (DeliveryAcked, _queue_delivered),
     (FlightEvent, _queue_flight),
     (QuestionEvent, _queue_question),
+    (AttentionEvent, _queue_attention),
 )
 _QUEUED = {kind: queue for base, queue in _KINDS for kind in ALL if issubclass(kind, base)}

@@ -75,6 +75,8 @@ class Services:
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
+    # Whether the operator's items of this node are shown on the operator's other nodes.
+    shares_attention: bool = False
     # Whether agents of other nodes are known.
     meshed: bool = False
     # The place of each waiting flight, among the turns that run at once, or behind its target (None).
