@@ -32,7 +32,7 @@ from scout.model.mesh.envelope import (
     read_payload,
 )
 from scout.model.mesh.member import MemberEntry, MemberRelation
-from scout.model.node import Node
+from scout.model.node import Node, NodeState
 from scout.model.remote_agent import find_node_owner
 from scout.model.token import TokenKind
 from scout.policy.directory import Viewpoint
@@ -125,7 +125,7 @@ class Intake:
         return header, self._broker.glance().get(Node, header.from_node)
 
     def _find_facts(self, data: bytes, header: EnvelopeHeader | None, node: Node | None) -> EnvelopeFacts:
-        member = node.member if node is not None and not node.local else None
+        member = _find_member(node)
         facts = EnvelopeFacts(
             size=len(data),
             header=header,
@@ -252,6 +252,13 @@ class Intake:
             tx.append(EnvelopeReceived, target, forged)
 
         await self._broker.as_system(record)
+
+
+def _find_member(node: Node | None) -> MemberEntry | None:
+    """Return the entry of another node; one that was removed here is removed, whatever its entry says."""
+    if node is None or node.local or node.member is None:
+        return None
+    return replace(node.member, removed=node.member.removed or node.state is NodeState.REMOVED)
 
 
 def find_received(ledger: Ledger, envelope_id: str) -> ReceivedEnvelope | None:
