@@ -13,6 +13,7 @@ from scout.broker.delivery.dispatcher import Dispatcher, PreparationFailed
 from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
+from scout.broker.mesh.supervisor import Mesh
 from scout.broker.past.feed import HistoryFeed
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
@@ -76,6 +77,7 @@ from scout.ports import (
     TreePorts,
 )
 from scout.ports.connector import ConnectorKits
+from scout.ports.mesh import MeshKit
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -134,6 +136,7 @@ class Broker:
         trees: TreePorts | None = None,
         play_check: PlayCheck | None = None,
         kits: ConnectorKits | None = None,
+        mesh: MeshKit | None = None,
     ) -> None:
         self._database = database
         self.cache = Cache()
@@ -175,6 +178,7 @@ class Broker:
         self.merges = Merges()
         self.schedules = ScheduleRunner(self)
         self.connectors = Connectors(self, kits)
+        self.mesh = Mesh(self, mesh)
         if kits is not None:
             self.services.connectors = tuple(kits.list_known())
         self.signs_of_life: dict[str, Endpoint] = {}
@@ -206,6 +210,7 @@ class Broker:
         await self.warm_keeper.check()
         self.schedules.start()
         await self.connectors.begin()
+        await self.mesh.begin()
         self.history.start()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self._check_queues))
 
@@ -247,6 +252,7 @@ class Broker:
         await self.history.close()
         await self.schedules.close()
         await self.connectors.close()
+        await self.mesh.close()
         await self.tree_discovery.close()
         await self.checks.close()
         await self.merges.close()
@@ -391,6 +397,7 @@ class Broker:
             *self.dispatcher.subscriptions(),
             *self.tie_breaker.subscriptions(),
             *self.connectors.subscriptions(),
+            *self.mesh.subscriptions(),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),
@@ -398,7 +405,7 @@ class Broker:
             (self._forget_acting, _NAMING_EVENTS),
             (self._forget_agent, (AgentEvent,)),
             (self._forget_people, (UserEvent,)),
-            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent)),
+            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent, NodeEvent)),
             (self._on_session, (SessionEvent,)),
             (self.schedules.on_schedule, (ScheduleEvent,)),
             (self.schedules.on_node, (NodeEvent,)),

@@ -23,6 +23,7 @@ class RefKind(StrEnum):
     ENDPOINT = "endpoint"
     FLIGHT = "flight"
     GRANT = "grant"
+    INVITATION = "invitation"
     KEY = "key"
     LINK_CODE = "link_code"
     MESSAGE = "message"
@@ -51,6 +52,7 @@ PREFIXES = {
     RefKind.ENDPOINT: "ept",
     RefKind.FLIGHT: "flt",
     RefKind.GRANT: "grt",
+    RefKind.INVITATION: "inv",
     RefKind.KEY: "key",
     RefKind.LINK_CODE: "lnk",
     RefKind.MESSAGE: "msg",
