@@ -118,6 +118,7 @@ class Side:
         self.name, self.home, self.key = name, home, key
         self.clock = MovedClock()
         self.rig: Rig
+        self.exchange: Exchange
         self._stop: list[Callable[[], Awaitable[None]]] = []
         self._options: dict[str, Any] = {}
 
@@ -127,10 +128,13 @@ class Side:
 
     async def open(self, wire: Wire, **options: Any) -> None:
         self._options = options
-        context = open_rig(self.home, clock=self.clock, host=self.name, watched=False, **options)
+        context = open_rig(self.home, clock=self.clock, host=self.name, is_watched=False, **options)
         self.rig = await context.__aenter__()
         link, identity = WireLink(wire), MeshIdentity(MESH, self.node_id, self.key)
-        exchange = self.rig.broker.open_exchange(link, identity)
+        broker = self.rig.broker
+        self.exchange = exchange = Exchange(broker, link, identity)
+        broker.mesh.subscriptions = exchange.subscriptions  # the wire stands for the connection of a mesh
+        broker.renew_listeners()
         running = asyncio.get_running_loop().create_task(exchange.run())
         wire.connect(self.node_id, exchange)
 

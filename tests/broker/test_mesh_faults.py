@@ -46,8 +46,7 @@ async def _settle(pair: Pair) -> None:
     """Wait until no envelope is open on either side."""
     pair.wire.cut = False
     for side in pair.sides:
-        assert side.rig.broker.exchange is not None
-        side.rig.broker.exchange.wake_all()
+        side.exchange.wake_all()
     await wait_until(lambda: all(not _list_open(side) for side in pair.sides), 60)
 
 

@@ -78,9 +78,7 @@ class Forger:
 
     async def post(self, envelope: Envelope | bytes) -> bool:
         data = envelope if isinstance(envelope, bytes) else self.identity.sign(envelope)
-        exchange = self.pair.two.rig.broker.exchange
-        assert exchange is not None
-        return await exchange.take(data)
+        return await self.pair.two.exchange.take(data)
 
     async def received(self) -> list[ReceivedEnvelope]:
         log = await read_log(self.pair.two.rig)
@@ -97,7 +95,8 @@ async def open_forger(pair: Pair) -> Forger:
 
 
 @pytest.mark.parametrize(
-    "lie", ["signature", "altered", "stranger", "other node", "other mesh", "no envelope", "too large", "removed"]
+    "lie",
+    ["signature", "altered", "stranger", "other node", "other mesh", "no envelope", "too large", "removed"],
 )
 def test_a_forged_envelope_has_no_effect_and_spends_no_id(tmp_path: Path, lie: str) -> None:
     async def scene(pair: Pair) -> None:
@@ -160,7 +159,9 @@ def test_a_repeated_envelope_is_applied_once_and_answered_again(tmp_path: Path) 
     run_pair(scene, tmp_path)
 
 
-@pytest.mark.parametrize("lie", ["foreign sender", "own agent", "other speaker", "newer version", "unknown kind"])
+@pytest.mark.parametrize(
+    "lie", ["foreign sender", "own agent", "other speaker", "newer version", "unknown kind"]
+)
 def test_a_member_that_oversteps_is_refused_and_told(tmp_path: Path, lie: str) -> None:
     async def scene(pair: Pair) -> None:
         forger = await open_forger(pair)

@@ -110,8 +110,7 @@ def test_a_node_that_is_away_refuses_asks_and_keeps_messages(tmp_path: Path) -> 
         assert "when the node is back" in (asked.reason or "")
         pair.wire.cut = False
         await pair.one.move(pair.two, NodeMove.RECOVER)
-        assert pair.one.rig.broker.exchange is not None
-        pair.one.rig.broker.exchange.wake_all()
+        pair.one.exchange.wake_all()
 
         async def arrived() -> bool:
             return {"later", "wait"} <= set(await inbox_bodies(pair.two.rig, "hudson"))
@@ -129,8 +128,7 @@ def test_what_no_node_takes_expires_with_an_honest_failure(tmp_path: Path) -> No
         asked = await pair.one.rig.operator(MakeAsk(to="@hudson", body="never"))
         sent = await pair.one.rig.operator(Send(to="@hudson", body="neither"))
         pair.one.clock.ahead += 90_000
-        assert pair.one.rig.broker.exchange is not None
-        pair.one.rig.broker.exchange.wake_all()
+        pair.one.exchange.wake_all()
         failed = await wait_for_flight(pair, asked.flight_id, FlightState.FAILED)
         assert failed.error is not None
         assert failed.error.code == "peer_unreachable"

@@ -64,4 +64,3 @@ def test_a_payload_is_read_by_its_kind() -> None:
     body, _ = build_signed_bytes(replace(an_envelope(), payload=payload))
     header = decode(body, EnvelopeHeader)
     assert read_payload(header) == payload
-

@@ -16,6 +16,7 @@ from scout.broker.local import LocalScout
 from scout.broker.mesh.envelopes import MeshIdentity
 from scout.broker.mesh.exchange import Exchange
 from scout.broker.mesh.outbound import queue_envelopes
+from scout.broker.mesh.supervisor import Mesh
 from scout.broker.past.feed import HistoryFeed
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
@@ -79,7 +80,7 @@ from scout.ports import (
     TreePorts,
 )
 from scout.ports.connector import ConnectorKits
-from scout.ports.mesh import MeshLink
+from scout.ports.mesh import MeshConfig, MeshKit, MeshLink, NodeKeys
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -140,6 +141,7 @@ class Broker:
         trees: TreePorts | None = None,
         play_check: PlayCheck | None = None,
         kits: ConnectorKits | None = None,
+        mesh: MeshKit | None = None,
     ) -> None:
         self._database = database
         self.cache = Cache()
@@ -181,9 +183,10 @@ class Broker:
         self.merges = Merges()
         self.schedules = ScheduleRunner(self)
         self.connectors = Connectors(self, kits)
+        self.mesh = Mesh(self, mesh)
+        self.mesh.build_exchange = self._build_exchange
         if kits is not None:
             self.services.connectors = tuple(kits.list_known())
-        self.exchange: Exchange | None = None
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
@@ -213,6 +216,7 @@ class Broker:
         await self.warm_keeper.check()
         self.schedules.start()
         await self.connectors.begin()
+        await self.mesh.begin()
         self.history.start()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self._check_queues))
 
@@ -254,6 +258,7 @@ class Broker:
         await self.history.close()
         await self.schedules.close()
         await self.connectors.close()
+        await self.mesh.close()
         await self.tree_discovery.close()
         await self.checks.close()
         await self.merges.close()
@@ -381,11 +386,10 @@ class Broker:
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)
 
-    def open_exchange(self, link: MeshLink, identity: MeshIdentity) -> Exchange:
-        """Return the exchange of envelopes over a connection; the caller runs it."""
-        self.exchange = Exchange(self, link, identity)
-        self.renew_listeners()
-        return self.exchange
+    def _build_exchange(self, config: MeshConfig, keys: NodeKeys, link: MeshLink) -> Exchange:
+        """Return what exchanges envelopes with other nodes over a connection."""
+        self.services.shares_attention = config.shares_attention
+        return Exchange(self, link, MeshIdentity(config.mesh_id, self.services.node_id, keys))
 
     def renew_listeners(self) -> None:
         """Ask again which events are listened to, after a connector was set up or removed."""
@@ -404,7 +408,7 @@ class Broker:
             *self.dispatcher.subscriptions(),
             *self.tie_breaker.subscriptions(),
             *self.connectors.subscriptions(),
-            *(self.exchange.subscriptions() if self.exchange is not None else ()),
+            *self.mesh.subscriptions(),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),
@@ -412,7 +416,7 @@ class Broker:
             (self._forget_acting, _NAMING_EVENTS),
             (self._forget_agent, (AgentEvent,)),
             (self._forget_people, (UserEvent,)),
-            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent)),
+            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent, NodeEvent)),
             (self._on_session, (SessionEvent,)),
             (self.schedules.on_schedule, (ScheduleEvent,)),
             (self.schedules.on_node, (NodeEvent,)),

@@ -25,6 +25,7 @@ from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
 from scout.daemon.lazy_mcp import LazyMcp
+from scout.daemon.mesh import StoredMesh
 from scout.daemon.secret_file import (
     read_identity_key,
     read_node_key,
@@ -137,13 +138,13 @@ async def _listen(
 
 
 def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
-    limits = settings.rules.limits
+    limits, clock = settings.rules.limits, SystemClock()
     return Broker(
         database,
         rules=settings.rules,
         roots=settings.roots,
         default_harness=settings.harness,
-        clock=SystemClock(),
+        clock=clock,
         ids=ids,
         places=Disk(),
         blobs=FolderBlobs(Path(settings.blobs), limits.attachment, limits.attachments_total),
@@ -164,6 +165,7 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
         ),
         play_check=lambda wish: play_check(wish, settings),
         kits=StoredConnectors(Path(settings.connectors)),
+        mesh=StoredMesh(Path(settings.home) / "mesh", Path(settings.node_key), clock.now),
     )
 
 

@@ -24,6 +24,7 @@ class RefKind(StrEnum):
     ENVELOPE = "envelope"
     FLIGHT = "flight"
     GRANT = "grant"
+    INVITATION = "invitation"
     KEY = "key"
     LINK_CODE = "link_code"
     MESSAGE = "message"
@@ -53,6 +54,7 @@ PREFIXES = {
     RefKind.ENVELOPE: "env",
     RefKind.FLIGHT: "flt",
     RefKind.GRANT: "grt",
+    RefKind.INVITATION: "inv",
     RefKind.KEY: "key",
     RefKind.LINK_CODE: "lnk",
     RefKind.MESSAGE: "msg",

@@ -27,6 +27,7 @@ class MeshConfig(Record, omit_defaults=True):
 
     `certificate`: the SHA-256 of the server's certificate, if it is pinned. `credentials`: the file with the
     credentials of an existing server. `founder`: this node founded the mesh. `serves`: it runs the server.
+    `stopped`: the operator stopped it with `mesh down`; it does not start with the daemon.
     """
 
     mesh_id: str
@@ -38,6 +39,7 @@ class MeshConfig(Record, omit_defaults=True):
     certificate: str | None = None
     credentials: str | None = None
     shares_attention: bool = False
+    stopped: bool = False
 
 
 class ServerStatus(Record, omit_defaults=True):

@@ -1,1 +1,1 @@
-"""Other nodes: who is in the mesh, and what is exchanged with them."""
+"""The mesh in the broker: other nodes, their agents, and what is exchanged with them."""

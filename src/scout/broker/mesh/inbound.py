@@ -42,7 +42,6 @@ from scout.policy.permit import Deed
 from scout.policy.wake import Cause
 from scout.protocol.asks import MakeAsk, RetryFlight
 
-
 _SPOKEN = (MessagePayload, AskPayload, CancelPayload, QuestionPayload, DecisionPayload)
 
 

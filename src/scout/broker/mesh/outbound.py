@@ -24,6 +24,7 @@ from scout.model.question import Question
 from scout.policy.wake import WakeAction
 
 _ONE = 1
+_Queue = Callable[[Transaction, Any, Sequence[Event]], None]
 
 
 def queue_envelopes(tx: Transaction) -> None:
@@ -166,11 +167,13 @@ def _queue_attention(tx: Transaction, event: AttentionEvent, _: Sequence[Event])
     queue_attention(tx, event)
 
 
-_KINDS: tuple[tuple[type[Event], Callable[[Transaction, Any, Sequence[Event]], None]], ...] = (
+_KINDS: tuple[tuple[type[Event], _Queue], ...] = (
     (DeliveryRequested, _queue_delivery),
     (DeliveryAcked, _queue_delivered),
     (FlightEvent, _queue_flight),
     (QuestionEvent, _queue_question),
     (AttentionEvent, _queue_attention),
 )
-_QUEUED = {kind: queue for base, queue in _KINDS for kind in ALL if issubclass(kind, base)}
+_QUEUED: dict[type[Event], _Queue] = {
+    kind: queue for base, queue in _KINDS for kind in ALL if issubclass(kind, base)
+}

@@ -70,14 +70,7 @@ def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
 def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
     if endpoints is None:
         endpoints = tx.endpoints(agent.id)
-    flights = tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
-    waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
-    needs = [one for one in waits if one.source.id == agent.id]
-    within = tx.rules.periods.online_within
-    remote = tx.remote_agent(agent.id) if agent.is_remote else None
-    status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
-    if remote is not None:
-        status = remote.status  # its own node knows it
+    status = find_agent_status(tx, agent, endpoints)
     if agent.is_person and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is online
     return {
@@ -89,6 +82,18 @@ def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint]
         "label": agent.path.label(agent.config.name, agent.config.username),
         "description": agent.config.description,
     }
+
+
+def find_agent_status(tx: Transaction, agent: Agent, endpoints: list[Endpoint]) -> AgentStatus:
+    """Return the status of an agent; for one of another node, what that node says."""
+    remote = tx.remote_agent(agent.id) if agent.is_remote else None
+    if remote is not None:
+        return remote.status
+    flights = tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
+    waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
+    needs = [one for one in waits if one.source.id == agent.id]
+    within = tx.rules.periods.online_within
+    return get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
 
 
 def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:

@@ -77,8 +77,9 @@ class Services:
     paused: Pause | None = None
     # Whether the operator's items of this node are shown on the operator's other nodes.
     shares_attention: bool = False
-    # Whether agents of other nodes are known.
+    # Whether agents of other nodes are known, and when each node was last heard.
     meshed: bool = False
+    nodes_heard: dict[str, Time] = field(default_factory=dict[str, Time])
     # The place of each waiting flight, among the turns that run at once, or behind its target (None).
     line: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     # The reason that a turn requested now would wait; empty if it starts at once.

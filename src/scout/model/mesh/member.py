@@ -2,11 +2,12 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine, Mutable
+from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.time import Time
 
 MEMBER_SIGNED_AS = b"scout-member-1\0"
+HEARTBEAT_SIGNED_AS = b"scout-heartbeat-1\0"
 LOGIN_SIGNED_AS = b"scout-login-1\0"
 
 
@@ -37,7 +38,11 @@ class MemberEntry(Record, omit_defaults=True):
 
 
 class Heartbeat(Record, omit_defaults=True):
-    """What a node says about itself every few seconds; signed like an entry."""
+    """What a node says about itself every few seconds; signed by its identity key.
+
+    It also tells the founder what the node wants: another `name`, another `login_key`, or to leave. `number`
+    rises with every heartbeat.
+    """
 
     node_id: str
     name: str
@@ -45,6 +50,9 @@ class Heartbeat(Record, omit_defaults=True):
     agents: int = 0
     paused: bool = False
     shares_attention: bool = False
+    login_key: str | None = None
+    login_proof: str | None = None
+    leaving: bool = False
     number: int = 0
 
 
@@ -78,12 +86,23 @@ INVITATION = Machine(
 
 
 class Invitation(Mutable):
-    """A one-time way in. Only a hash of the secret is stored. `name`: the name that the node gets."""
+    """A one-time way in. Only a hash of the secret is stored. `name`: the name that the node gets.
+
+    `login_key`: the public login key with which the joining node reaches the founder.
+    """
 
     hashed: str
     name: str | None = None
     relation: MemberRelation = MemberRelation.OWN
     state: InvitationState = InvitationState.OPEN
     expires_at: Time
+    login_key: str | None = None
     node_id: str | None = None
     created_by: str
+
+
+def move_invitation(
+    invitation: Invitation, move: InvitationMove, now: Time, *, node_id: str | None = None
+) -> Invitation:
+    """Use up, expire or revoke an invitation; a used one names the node that joined."""
+    return move_record(INVITATION, invitation, move, now, node_id=node_id or invitation.node_id)

@@ -147,3 +147,35 @@ class InvitationInvalid(Diagnostic, tag="invitation_invalid"):
     @property
     def message(self) -> str:
         return f"this invitation cannot be used: {self.problem}"
+
+
+class NoMesh(Diagnostic, tag="no_mesh"):
+    """This machine belongs to no mesh.
+
+    Found one with `scout mesh up`, or join one with the line that `scout mesh invite` prints on the
+    machine that founded it.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    node: str
+
+    @property
+    def message(self) -> str:
+        return f"{self.node} belongs to no mesh"
+
+
+class NotFounder(Diagnostic, tag="not_founder"):
+    """Only the machine that founded the mesh can do this.
+
+    It admits and removes machines, because every other one pinned its key when it joined. Run the
+    command there.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    founder: str
+
+    @property
+    def message(self) -> str:
+        return f"only the machine that founded the mesh can do this: run it on {self.founder}"

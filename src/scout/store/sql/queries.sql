@@ -572,6 +572,12 @@ SELECT data FROM bindings WHERE agent_id = :agent AND state = 'active' LIMIT :li
 -- local_node: this machine
 SELECT data FROM nodes WHERE local = 1;
 
+-- node_named: the machine with a name
+SELECT data FROM nodes WHERE name = :name;
+
+-- invitations_open: invitations to the mesh that were not used yet, the first to expire first
+SELECT data FROM invitations WHERE state = 'open' ORDER BY expires_at LIMIT :limit;
+
 -- nodes_all: machines, newest first
 SELECT data FROM nodes WHERE id < :before ORDER BY id DESC LIMIT :limit;
 

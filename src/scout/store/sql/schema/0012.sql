@@ -1,3 +1,8 @@
+CREATE TABLE invitations (
+    id TEXT PRIMARY KEY, state TEXT NOT NULL, expires_at INTEGER NOT NULL, data BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX invitations_open ON invitations (expires_at) WHERE state = 'open';
+
 -- The mirror: agents of other nodes, as their nodes list them. Fed from the mesh and not from the log.
 CREATE TABLE remote_agents (
     id TEXT PRIMARY KEY,
