@@ -185,6 +185,7 @@ class Side:
                 name=other.name,
                 public_key=member.public_key,
                 member=member,
+                guest_key=member.operator_key if relation is MemberRelation.GUEST else None,
                 last_seen=tx.now,
             )
             tx.record(NodeCreated, node, move="create")

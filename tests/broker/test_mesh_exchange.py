@@ -80,7 +80,7 @@ def test_files_follow_their_message_by_hash_and_in_pieces(tmp_path: Path) -> Non
 
 
 def _count_open(side: Side) -> int:
-    return len(side.rig.broker.glance().rows("outbox_nodes"))
+    return len(side.rig.broker.glance().rows("outbox_nodes", after=""))
 
 
 def test_a_file_that_was_not_sent_to_a_node_is_not_given_to_it(tmp_path: Path) -> None:

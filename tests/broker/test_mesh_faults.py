@@ -51,7 +51,7 @@ async def _settle(pair: Pair) -> None:
 
 
 def _list_open(side: Side) -> list[tuple[str]]:
-    return side.rig.broker.glance().rows("outbox_nodes")
+    return side.rig.broker.glance().rows("outbox_nodes", after="")
 
 
 async def _check(pair: Pair, known: Acknowledged) -> None:

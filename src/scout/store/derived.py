@@ -37,6 +37,7 @@ _Statement = tuple[str, tuple[Any, ...]]
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
 
 DERIVED_TABLES = {
+    "envelopes_received": ("envelope_id", "node_id", "seq", "subject"),
     "endpoint_words": ("agent_id", "harness", "word", "endpoint_id"),
     "reachable": ("definition_id", "agent_id"),
     "native_sessions": ("harness", "native_id", "session_id"),

@@ -749,7 +749,10 @@ SELECT min(next_attempt_at) FROM outbox WHERE node_id = :node AND state = 'forwa
 SELECT data FROM outbox WHERE state IN ('queued', 'forwarded') AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
 -- outbox_nodes: the nodes that have not taken everything
-SELECT DISTINCT node_id FROM outbox WHERE state IN ('queued', 'forwarded');
+SELECT n.id FROM nodes n WHERE n.id > :after AND (
+    EXISTS (SELECT 1 FROM outbox o WHERE o.node_id = n.id AND o.state = 'queued')
+    OR EXISTS (SELECT 1 FROM outbox o WHERE o.node_id = n.id AND o.state = 'forwarded')
+) ORDER BY n.id;
 
 -- outbox_about: the envelopes about a record, oldest first
 SELECT data FROM outbox WHERE subject = :subject ORDER BY id LIMIT :limit;
