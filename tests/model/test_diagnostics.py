@@ -73,6 +73,8 @@ harness_unavailable     5  503
 directory_not_allowed   6  403
 peer_unreachable        5  503
 remote_target           7  409
+no_mesh                 7  409
+not_founder             7  409
 target_offline          5  503
 session_not_attachable  7  409
 session_failed          9  502

@@ -75,8 +75,10 @@ collab.grant.created collab.grant.expired collab.grant.revoked
 collab.key.code_issued collab.key.code_redeemed collab.key.code_revoked collab.key.freed collab.key.linked
 collab.key.updated
 collab.message.posted collab.message.redacted
-collab.node.admitted collab.node.created collab.node.left collab.node.lost collab.node.paused
-collab.node.recovered collab.node.removed collab.node.resumed collab.node.updated
+collab.invitation.created collab.invitation.expired collab.invitation.revoked collab.invitation.used
+collab.node.admitted collab.node.created collab.node.key_rotated collab.node.left collab.node.lost
+collab.node.paused collab.node.recovered collab.node.refused collab.node.removed collab.node.renamed
+collab.node.resumed collab.node.updated
 collab.question.answered collab.question.closed collab.question.created collab.question.declined
 collab.question.reopened
 collab.reservation.created collab.reservation.expired collab.reservation.released

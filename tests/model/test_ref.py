@@ -35,6 +35,7 @@ def test_the_prefixes() -> None:
         "node": "nod",
         "question": "qst",
         "reservation": "rsv",
+        "invitation": "inv",
         "link_code": "lnk",
         "schedule": "sch",
         "session": "ses",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 
 from scout.base.record import Record
-from scout.base.refusal import Candidate, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Candidate, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.spelling import name_node
 from scout.model.mesh.entry import AgentEntry
@@ -38,7 +38,7 @@ def choose_node_name(wished: str, is_taken: Callable[[str], bool]) -> str:
     name = name_node(wished)
     if is_taken(name):
         free = find_free_name(name, is_taken)
-        again = Remedy(operation="mesh.join", parameters={"name": free}, why=f"join as {free}")
+        again = Remedy(operation="mesh.join", parameters={"line": PLACEHOLDER, "name": free})
         raise Refused(
             NameTaken(
                 noun="node",

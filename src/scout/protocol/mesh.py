@@ -132,7 +132,6 @@ class JoinMesh(Write[MeshView]):
     route: ClassVar[str] = "POST /v1/mesh/join"
     words: ClassVar[tuple[str, ...]] = ("line",)
     flags: ClassVar[dict[str, str]] = {"credentials": "creds"}
-    secret_field: ClassVar[str] = "line"
     permission: ClassVar[str] = _OPERATOR
 
     line: Annotated[Words, describe("the line of the invitation, or nats://… of an existing server")]
