@@ -23,6 +23,7 @@ from scout.model.problems.request import TooLarge
 from scout.ports.mesh import LinkStatus, MeshDown, MeshInlet
 
 _LOG = logging.getLogger("scout.mesh")
+_CLOSE = 1.0  # seconds until it is cancelled again
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 1.5  # seconds between two attempts to connect
 
 
@@ -219,8 +220,9 @@ class NatsLink:
         """Stop receiving, and close the connection."""
         running = self._running
         if running is not None and not running.done() and running is not asyncio.current_task():
-            running.cancel()
-            await asyncio.wait({running})
+            while not running.done():
+                running.cancel()
+                await asyncio.wait({running}, timeout=_CLOSE)
 
 
 def _is_removed(data: bytes) -> bool:
