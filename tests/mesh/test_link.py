@@ -103,7 +103,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
         async with founded(tmp_path) as stage, stage.founder.linked(stage.config) as here:
             mini = await stage.admit(here, "nod_mini")
             async with mini.linked(stage.see()) as there:
-                sender = asyncio.create_task(_send_all(here, mini.id, 300))
+                sender = asyncio.create_task(send_all(here, mini.id, 300))
                 await until(lambda: len(mini.inlet.taken) > 50)
                 await stage.kill()
                 await until(lambda: not here.status.connected and not there.status.connected)
@@ -118,7 +118,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
     play(story())
 
 
-async def _send_all(link: MeshLink, node_id: str, count: int) -> None:
+async def send_all(link: MeshLink, node_id: str, count: int) -> None:
     """Send as an outbox does: in order, again until the server has it."""
     for number in range(count):
         while True:

@@ -56,8 +56,9 @@ class ServerLogin(Record):
 class Connection:
     """A connection that is logged in. Its methods raise `MeshDown`."""
 
-    def __init__(self, client: Client, url: str, problems: list[str]) -> None:
+    def __init__(self, client: Client, url: str, problems: list[str], lost: asyncio.Event) -> None:
         self.client = client
+        self._lost = lost
         self.url = url
         self.round_trip: float | None = None
         self._problems = problems
@@ -126,7 +127,9 @@ class Connection:
             except MeshDown as down:
                 raise MeshDown(self._problems[-1] if self._problems else down.reason) from None
             self.round_trip = clock() - began
-            await asyncio.sleep(_PING)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PING):
+                    await self._lost.wait()
 
     async def close(self) -> None:
         """Close it; without an answer of the server it is cut."""
@@ -158,16 +161,18 @@ async def _use(work: Awaitable[T]) -> T:
     task = asyncio.current_task()
     assert task is not None
     before = task.cancelling()  # a group of tasks that failed leaves a count behind
+
+    def fail(reason: str) -> BaseException:
+        return asyncio.CancelledError() if task.cancelling() > before else MeshDown(reason)
+
     try:
         result = await work
     except asyncio.CancelledError:
-        if task.cancelling() > before:
-            raise
-        raise MeshDown("the connection was lost") from None
+        raise fail("the connection was lost") from None
     except errors.NoRespondersError:
-        raise MeshDown("nothing on the server answers") from None
+        raise fail("nothing on the server answers") from None
     except (errors.Error, OSError, ValueError) as error:
-        raise MeshDown(_describe(error)) from None
+        raise fail(_describe(error)) from None
     if task.cancelling() > before:
         raise asyncio.CancelledError
     return result
@@ -186,11 +191,14 @@ class _Access(NamedTuple):
 
 
 async def _connect(url: str, login: ServerLogin, access: _Access) -> Connection:
-    client, problems, first = Client(), list[str](), list[Exception]()
+    client, problems, first, lost = Client(), list[str](), list[Exception](), asyncio.Event()
 
     async def note(error: Exception) -> None:
         problems.append(_describe(error))
         first.append(error)
+
+    async def lose() -> None:
+        lost.set()
 
     try:
         async with asyncio.timeout(_CONNECT):
@@ -198,6 +206,7 @@ async def _connect(url: str, login: ServerLogin, access: _Access) -> Connection:
                 url,
                 name=login.name,
                 error_cb=note,
+                disconnected_cb=lose,
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
@@ -222,7 +231,7 @@ async def _connect(url: str, login: ServerLogin, access: _Access) -> Connection:
         await _close(client)
         raise
     problems.clear()
-    return Connection(client, url, problems)
+    return Connection(client, url, problems, lost)
 
 
 def _build_context(login: ServerLogin) -> ssl.SSLContext:
