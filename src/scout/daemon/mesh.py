@@ -66,7 +66,7 @@ class StoredMesh:
     def forget(self) -> None:
         for file in (self._config, self._login):
             file.unlink(missing_ok=True)
-        if SupervisedServer(self._get_server_folder() / "runs").pid is None:
+        if SupervisedServer(self._get_server_folder() / "runs").find() is None:
             shutil.rmtree(self._get_server_folder(), ignore_errors=True)
 
     def keys(self) -> NodeKeys:

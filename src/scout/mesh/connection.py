@@ -5,18 +5,20 @@ directory again after every gap.
 """
 
 import asyncio
+import logging
 import math
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from nats import errors
 from nats.aio.client import Client, RawCredentials
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused
@@ -28,12 +30,16 @@ from scout.ports.mesh import MeshDown
 NEEDED = (2, 11)
 NEEDED_TEXT = "2.11"
 _CONNECT = 3.0  # seconds to connect and log in
-_REPLY = 5.0
+_REPLY = 5
 _PING = 1.0  # seconds between two checks of the connection
 _SILENCE = 2.5  # seconds without an answer until the connection counts as lost
 _CLOSE = 1.0
 _LOGIN_WORDS = ("authorization", "authentication")
+_NOISE = "eof_received() has no effect"  # the library closes TLS in a way that every event loop warns about
 _VERSION = re.compile(r"(\d+)\.(\d+)")
+T = TypeVar("T")
+
+logging.getLogger("asyncio").addFilter(lambda record: _NOISE not in record.getMessage())
 
 
 class ServerLogin(Record):
@@ -50,8 +56,9 @@ class ServerLogin(Record):
 class Connection:
     """A connection that is logged in. Its methods raise `MeshDown`."""
 
-    def __init__(self, client: Client, url: str, problems: list[str]) -> None:
+    def __init__(self, client: Client, url: str, problems: list[str], lost: asyncio.Event) -> None:
         self.client = client
+        self._lost = lost
         self.url = url
         self.round_trip: float | None = None
         self._problems = problems
@@ -87,17 +94,25 @@ class Connection:
         """Send a request and return its reply."""
         known = len(self._problems)
         try:
-            return await self.client.request(subject, data, timeout=_REPLY, headers=headers)
-        except errors.NoRespondersError:
-            raise MeshDown(f"nothing on the server answers to {subject}") from None
-        except (errors.Error, OSError, ValueError, asyncio.CancelledError) as error:
-            # Losing the connection cancels what waits for a reply, as the end of this task does.
-            if isinstance(error, asyncio.CancelledError) and not self.client.is_closed:
-                raise
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            denied = self._problems[known:][-1:]
-            raise MeshDown(denied[0] if denied else _describe(error)) from None
+            return await _use(self.client.request(subject, data, timeout=_REPLY, headers=headers))
+        except MeshDown:
+            if self._problems[known:]:  # a right that is missing is told on the side
+                raise MeshDown(self._problems[-1]) from None
+            raise
+
+    async def publish(self, subject: str, data: bytes, reply: str = "") -> None:
+        """Send a message that nobody acknowledges."""
+        await _use(self.client.publish(subject, data, reply=reply))
+
+    async def subscribe(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> Subscription:
+        """Receive messages, one after the other, until the subscription ends."""
+        client: Any = self.client  # one of its parameters has no type
+        return await _use(client.subscribe(subject, cb=take))
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; one of a lost connection has ended."""
+        with suppress(MeshDown):
+            await _use(subscription.unsubscribe())
 
     async def watch(self) -> None:
         """Measure the round trip every second until the connection is lost, which is raised."""
@@ -106,13 +121,15 @@ class Connection:
             began = clock()
             try:
                 async with asyncio.timeout(_SILENCE):
-                    await self.client.flush(timeout=math.ceil(_SILENCE))
-            except (errors.Error, OSError, TimeoutError) as error:
-                silent = f"the server has not answered for {_SILENCE:g} seconds"
-                said = self._problems[-1] if self._problems and self.client.is_closed else ""
-                raise MeshDown(said or (silent if _is_timeout(error) else _describe(error))) from None
+                    await _use(self.client.flush(timeout=_REPLY))
+            except TimeoutError:
+                raise MeshDown(f"the server has not answered for {_SILENCE:g} seconds") from None
+            except MeshDown as down:
+                raise MeshDown(self._problems[-1] if self._problems else down.reason) from None
             self.round_trip = clock() - began
-            await asyncio.sleep(_PING)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PING):
+                    await self._lost.wait()
 
     async def close(self) -> None:
         """Close it; without an answer of the server it is cut."""
@@ -123,15 +140,42 @@ async def connect(login: ServerLogin) -> Connection:
     """Connect to the first server that accepts one of the login keys. Raises `MeshDown`."""
     down = MeshDown("no server is known")
     credentials = await asyncio.to_thread(_read_credentials, login)
+    context = await asyncio.to_thread(_build_context, login)
     for url in login.urls:
         for seed in login.seeds or ("",):
             try:
-                return await _connect(url, login, seed, credentials)
+                return await _connect(url, login, _Access(context, seed, credentials))
             except MeshDown as error:
                 down = error
                 if down.refused is None:
                     break  # another key does not help
     raise down
+
+
+async def _use(work: Awaitable[T]) -> T:
+    """Await a call of the library, which fails only with `MeshDown`.
+
+    A lost connection cancels what waits in the library: that is not a cancellation of this task. And
+    `wait_for` of Python 3.11, which the library uses, drops a cancellation that arrives with the result.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()  # a group of tasks that failed leaves a count behind
+
+    def fail(reason: str) -> BaseException:
+        return asyncio.CancelledError() if task.cancelling() > before else MeshDown(reason)
+
+    try:
+        result = await work
+    except asyncio.CancelledError:
+        raise fail("the connection was lost") from None
+    except errors.NoRespondersError:
+        raise fail("nothing on the server answers") from None
+    except (errors.Error, OSError, ValueError) as error:
+        raise fail(_describe(error)) from None
+    if task.cancelling() > before:
+        raise asyncio.CancelledError
+    return result
 
 
 def is_new_enough(version: str) -> bool:
@@ -140,19 +184,29 @@ def is_new_enough(version: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= NEEDED
 
 
-async def _connect(url: str, login: ServerLogin, seed: str, credentials: str | None) -> Connection:
-    client, problems, first = Client(), list[str](), list[Exception]()
+class _Access(NamedTuple):
+    context: ssl.SSLContext
+    seed: str
+    credentials: str | None
+
+
+async def _connect(url: str, login: ServerLogin, access: _Access) -> Connection:
+    client, problems, first, lost = Client(), list[str](), list[Exception](), asyncio.Event()
 
     async def note(error: Exception) -> None:
         problems.append(_describe(error))
         first.append(error)
 
+    async def lose() -> None:
+        lost.set()
+
     try:
         async with asyncio.timeout(_CONNECT):
-            await client.connect(
+            connecting = client.connect(
                 url,
                 name=login.name,
                 error_cb=note,
+                disconnected_cb=lose,
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
@@ -160,20 +214,24 @@ async def _connect(url: str, login: ServerLogin, seed: str, credentials: str | N
                 ping_interval=1,
                 max_outstanding_pings=2,
                 inbox_prefix=login.inbox,
-                tls=_build_context(login),
+                tls=access.context,
                 tls_handshake_first=login.certificate is not None,
-                nkeys_seed_str=seed or None,
-                user_credentials=RawCredentials(credentials) if credentials else None,
+                nkeys_seed_str=access.seed or None,
+                user_credentials=RawCredentials(access.credentials) if access.credentials else None,
             )
+            await _use(connecting)
         _check_server(client, url)
-    except (errors.Error, OSError, TimeoutError, ValueError) as error:
+    except TimeoutError:
         await _close(client)
-        raise _explain(url, first[-1] if first else error) from None
+        raise MeshDown(f"the server did not answer within {_CONNECT:g} seconds") from None
+    except MeshDown as down:
+        await _close(client)
+        raise (_explain(url, first[-1]) if first and down.refused is None else down) from None
     except BaseException:
         await _close(client)
         raise
     problems.clear()
-    return Connection(client, url, problems)
+    return Connection(client, url, problems, lost)
 
 
 def _build_context(login: ServerLogin) -> ssl.SSLContext:
@@ -220,13 +278,7 @@ def _refuse(diagnostic: Diagnostic) -> MeshDown:
 def _describe(error: BaseException) -> str:
     """Return one line about an error of the library."""
     text = str(error).removeprefix("nats: ").strip().strip("'")
-    if isinstance(error, asyncio.CancelledError):
-        return "the connection was lost"
     return text or type(error).__name__
-
-
-def _is_timeout(error: BaseException) -> bool:
-    return isinstance(error, TimeoutError | errors.StaleConnectionError)
 
 
 def _get_info(client: Client) -> dict[str, Any]:
@@ -236,9 +288,9 @@ def _get_info(client: Client) -> dict[str, Any]:
 
 async def _close(client: Client) -> None:
     """Close a connection, politely for a second. TLS would wait half a minute for a server that is gone."""
-    with suppress(errors.Error, OSError, TimeoutError):
+    with suppress(MeshDown, TimeoutError):
         async with asyncio.timeout(_CLOSE):
-            await client.close()
+            await _use(client.close())
     transport = getattr(client, "_transport", None)
     for name in ("_io_writer", "_bare_io_writer"):
         writer: asyncio.StreamWriter | None = getattr(transport, name, None)

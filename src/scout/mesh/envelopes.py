@@ -34,8 +34,7 @@ async def _hand_over(
         verdict = await _offer(message, inlet)
     finally:
         slots.release()
-    if not connection.client.is_closed:
-        await connection.client.publish(message.ack, verdict)
+    await connection.publish(message.ack, verdict)
 
 
 async def _offer(message: Pulled, inlet: MeshInlet) -> bytes:
@@ -47,10 +46,10 @@ async def _offer(message: Pulled, inlet: MeshInlet) -> bytes:
         taken = await inlet.take_envelope(message.data)
     except Exception:  # noqa: BLE001 (whatever one envelope causes, the next ones must arrive)
         _LOG.exception("an envelope on %s could not be stored", message.subject)
-        return _build_delay(_LONGEST_DELAY)
-    delay = _FIRST_DELAY * 2 ** min(message.delivered - 1, 10)
-    return b"+ACK" if taken else _build_delay(min(delay, _LONGEST_DELAY))
+        taken = False
+    return b"+ACK" if taken else _build_delay(message.delivered)
 
 
-def _build_delay(seconds: float) -> bytes:
+def _build_delay(delivered: int) -> bytes:
+    seconds = min(_FIRST_DELAY * 2 ** min(delivered - 1, 10), _LONGEST_DELAY)
     return b"-NAK " + msgspec.json.encode({"delay": int(seconds * 1_000_000_000)})

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
-from typing import Any
 
 from msgspec.structs import replace
 from nats.aio.msg import Msg
@@ -122,10 +121,9 @@ async def _answer(connection: Connection, subject: str, keys: NodeKeys, desk: Jo
         async with slots:
             answered = await _admit(message, keys, desk)
         if message.reply:
-            await message.respond(encode(answered))
+            await connection.publish(message.reply, encode(answered))
 
-    client: Any = connection.client  # its callbacks are not fully typed
-    await client.subscribe(subject, cb=answer)
+    await connection.subscribe(subject, answer)
     await connection.watch()
 
 

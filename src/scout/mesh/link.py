@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from scout.model.problems.request import TooLarge
 from scout.ports.mesh import LinkStatus, MeshDown, MeshInlet
 
 _LOG = logging.getLogger("scout.mesh")
+_CLOSE = 1.0  # seconds until it is cancelled again
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 1.5  # seconds between two attempts to connect
 
 
@@ -103,21 +104,18 @@ class NatsLink:
     async def _serve(self, connection: Connection, inlet: MeshInlet) -> None:
         """Receive until the connection is lost."""
         self._connection = connection
-        down = MeshDown("the link was closed")
+        await self._report(inlet, None)
+        # Two tasks and no group: a group that is cancelled while one of them fails loses the cancellation.
+        both = [asyncio.create_task(one) for one in (connection.watch(), self._receive(connection, inlet))]
         try:
-            await self._report(inlet, None)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(connection.watch())
-                tasks.create_task(self._receive(connection, inlet))
-        except* MeshDown as group:
-            down = _pick_first(group)
-        except* Exception as group:  # noqa: BLE001 (the broker's part failed; the next attempt may work)
-            _LOG.exception("the mesh link failed and connects again")
-            down = MeshDown(f"internal error: {_pick_first(group)}")
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connection = None
+            for one in both:
+                one.cancel()
+            ended = await asyncio.gather(*both, return_exceptions=True)
             await connection.close()
-        await self._report(inlet, down)
+        await self._report(inlet, _find_cause(ended))
 
     async def _receive(self, connection: Connection, inlet: MeshInlet) -> None:
         """Read members, heartbeats and the directory, each whole; then envelopes as well."""
@@ -219,8 +217,9 @@ class NatsLink:
         """Stop receiving, and close the connection."""
         running = self._running
         if running is not None and not running.done() and running is not asyncio.current_task():
-            running.cancel()
-            await asyncio.wait({running})
+            while not running.done():
+                running.cancel()
+                await asyncio.wait({running}, timeout=_CLOSE)
 
 
 def _is_removed(data: bytes) -> bool:
@@ -236,8 +235,20 @@ def _split_key(key: str) -> tuple[str, str]:
     return node, agent
 
 
-def _pick_first(group: BaseExceptionGroup[BaseException]) -> MeshDown:
-    first: Any = group
-    while isinstance(first, BaseExceptionGroup):
-        first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
-    return first if isinstance(first, MeshDown) else MeshDown(str(first) or type(first).__name__)
+def _find_cause(ended: Sequence[object]) -> MeshDown:
+    """Return why two tasks ended; what is no loss of the connection is a fault, and logged."""
+    causes = [one for found in ended for one in _list_causes(found)]
+    for one in causes:
+        if not isinstance(one, MeshDown):
+            _LOG.error("the mesh link failed and connects again", exc_info=one)
+    lost = [one for one in causes if isinstance(one, MeshDown)]
+    return lost[0] if lost else MeshDown(f"internal error: {causes[0]!r}" if causes else "the link ended")
+
+
+def _list_causes(found: object) -> list[BaseException]:
+    if isinstance(found, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", found)
+        return [one for inner in group.exceptions for one in _list_causes(inner)]
+    if isinstance(found, BaseException) and not isinstance(found, asyncio.CancelledError):
+        return [found]
+    return []

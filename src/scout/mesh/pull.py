@@ -39,25 +39,25 @@ class Puller:
     """Keeps between half a batch and a whole one requested, so that memory is bounded and nothing waits."""
 
     def __init__(self, connection: Connection, stream: str, consumer: str, batch: int) -> None:
-        self._client = connection.client
+        self._connection = connection
         self._subject = f"{API}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._batch = batch
         self._requested = 0
         self._ready = list[Pulled]()
         self._arrived = asyncio.Event()
         self._failed: MeshDown | None = None
-        self._inbox = self._client.new_inbox()
+        self._inbox = connection.client.new_inbox()
         self._subscription: Subscription | None = None
 
     async def __aenter__(self) -> Self:
-        self._subscription = await self._client.subscribe(self._inbox, cb=self._take)  # pyright: ignore[reportUnknownMemberType] (another parameter)
+        self._subscription = await self._connection.subscribe(self._inbox, self._take)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._subscription is not None and not self._client.is_closed:
-            await self._subscription.unsubscribe()
+        if self._subscription is not None:
+            await self._connection.unsubscribe(self._subscription)
 
     async def next(self) -> list[Pulled]:
         """Return the messages that have arrived, at least one."""
@@ -82,7 +82,7 @@ class Puller:
     async def _request(self, count: int) -> None:
         self._requested += count
         request = {"batch": count, "expires": _EXPIRES * 1_000_000_000}
-        await self._client.publish(self._subject, msgspec.json.encode(request), reply=self._inbox)
+        await self._connection.publish(self._subject, msgspec.json.encode(request), self._inbox)
 
     async def _take(self, message: Msg) -> None:
         headers = message.headers or {}

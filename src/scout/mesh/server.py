@@ -33,20 +33,21 @@ _VERSION = re.compile(r"v?(\d+\.\d+\.\d+\S*)")
 
 
 class ServerProcess(Protocol):
-    """What runs the program, so that it survives this daemon and is found by the next one."""
+    """What runs the program, so that it survives this daemon and is found by the next one.
 
-    @property
-    def pid(self) -> int | None:
-        """The process of the server; None: it does not run."""
+    Its methods block, and are called in threads.
+    """
+
+    def find(self) -> int | None:
+        """Return the process of the server; None: it does not run."""
         ...
 
-    @property
-    def words(self) -> str:
-        """What it wrote to its standard streams, which is about its configuration."""
-        ...
+    def start(self, command: tuple[str, ...]) -> None: ...
+    def stop(self) -> None: ...
 
-    async def start(self, command: tuple[str, ...]) -> None: ...
-    async def stop(self) -> None: ...
+    def read_words(self) -> str:
+        """Return what it wrote to its standard streams, which is about its configuration."""
+        ...
 
 
 class ServerState(Record):
@@ -138,20 +139,18 @@ class NatsServer:
     async def start(self) -> ServerStatus:
         """Start it, or find the one that runs."""
         async with self._changing:
-            if self._process.pid is None:
-                program = await asyncio.to_thread(find_program)
-                await asyncio.to_thread(self._store)
-                await self._process.start((program, "-c", str(self._folder.configuration)))
+            if await self._find() is None:
+                await asyncio.to_thread(self._begin)
             await self._wait_until_ready()
         return await self.check()
 
     async def stop(self) -> None:
         async with self._changing:
-            await self._process.stop()
+            await asyncio.to_thread(self._process.stop)
 
     async def check(self) -> ServerStatus:
         """Ask the server how it is."""
-        pid = self._process.pid
+        pid = await self._find()
         if pid is None:
             lines = await asyncio.to_thread(self._folder.read_last_lines)
             return ServerStatus(running=False, url=self._url, problem=lines[-1] if lines else "not started")
@@ -166,7 +165,7 @@ class NatsServer:
         """Write who may log in, and let a running server read it; it cuts those that are not listed."""
         async with self._changing:
             changed = await asyncio.to_thread(self._store, logins, invitations)
-            if changed and self._process.pid is not None:
+            if changed and await self._find() is not None:
                 await self._reload()
 
     def _store(
@@ -194,7 +193,7 @@ class NatsServer:
         loop = asyncio.get_running_loop()
         until = loop.time() + _START
         problem = ""
-        while self._process.pid is not None and loop.time() < until:
+        while await self._find() is not None and loop.time() < until:
             try:
                 await (await self._connect()).close()
             except MeshDown as down:
@@ -202,10 +201,22 @@ class NatsServer:
                 await asyncio.sleep(_PAUSE)
             else:
                 return
-        problem = problem if self._process.pid is not None else "ended at its start"
-        lines = self._process.words.splitlines() or await asyncio.to_thread(self._folder.read_last_lines)
-        await self._process.stop()
-        raise Refused(ServerFailed(problem=problem, log=str(self._folder.log), lines=tuple(lines[-_LINES:])))
+        problem = problem if await self._find() is not None else "ended at its start"
+        raise Refused(await asyncio.to_thread(self._give_up, problem))
+
+    def _begin(self) -> None:
+        program = find_program()
+        self._store()
+        self._process.start((program, "-c", str(self._folder.configuration)))
+
+    def _give_up(self, problem: str) -> ServerFailed:
+        """Stop it, and return what it said."""
+        lines = tuple(self._process.read_words().splitlines()) or self._folder.read_last_lines()
+        self._process.stop()
+        return ServerFailed(problem=problem, log=str(self._folder.log), lines=lines[-_LINES:])
+
+    async def _find(self) -> int | None:
+        return await asyncio.to_thread(self._process.find)
 
     async def _inspect(self, pid: int) -> ServerStatus:
         connection = await self._connect()
