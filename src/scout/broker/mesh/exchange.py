@@ -33,7 +33,9 @@ class Exchange:
 
     async def run(self) -> None:
         """Send what is queued and expire what is old, until cancelled."""
-        nodes = await self._broker.read(lambda ledger: [one for (one,) in ledger.rows("outbox_nodes", after="")])
+        nodes = await self._broker.read(
+            lambda ledger: [one for (one,) in ledger.rows("outbox_nodes", after="")]
+        )
         for node_id in nodes:
             self.wake(node_id)
         answering = asyncio.get_running_loop().create_task(self._send_receipts())

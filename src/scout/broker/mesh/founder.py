@@ -1,5 +1,7 @@
 """The founder of a mesh: it invites, admits, renames and removes nodes, and signs an entry for each."""
 
+import asyncio
+
 from msgspec.structs import replace
 
 from scout.base.codec import decode, encode
@@ -28,6 +30,7 @@ from scout.ports.mesh import MeshConfig, MeshLink, MeshServer, NodeKeys
 from scout.store.ledger import LAST, Ledger
 
 _MANY = 10_000
+_ANSWERED = 5.0  # seconds in which the holder of an invitation reads the answer
 
 
 class Founder:
@@ -47,6 +50,7 @@ class Founder:
         self._keys = keys
         self._link = link
         self._server = server
+        self._answering: dict[str, asyncio.Task[None]] = {}
 
     # -- invitations -------------------------------------------------------------------------------
 
@@ -66,7 +70,10 @@ class Founder:
             return
         nodes = await self._broker.read(_list_nodes)
         invited = await self._broker.read(
-            lambda ledger: ledger.many(Invitation, "invitations_open", limit=_MANY)
+            lambda ledger: [
+                *ledger.many(Invitation, "invitations_open", limit=_MANY),
+                *(one for ident in self._answering if (one := ledger.get(Invitation, ident)) is not None),
+            ]
         )
         known = [one.member for one in nodes if one.member is not None and not one.member.removed]
         await self._server.set_logins(
@@ -82,6 +89,7 @@ class Founder:
             member = await self._broker.as_system(lambda tx: self._admit(tx, request))
         except Refused as refused:
             return JoinAnswer(refusal=encode(refused.diagnostic))
+        self._keep_login(request.invitation_id)
         await self.set_logins()
         await self.publish_member(member)
         hashed = await self._broker.read(
@@ -96,6 +104,16 @@ class Founder:
         )
         proof = prove_founder(hashed, self._config.mesh_id, self._keys.public_key, request, answer)
         return replace(answer, proof=proof)
+
+    def _keep_login(self, invitation_id: str) -> None:
+        """Keep the login of a used invitation until its holder has the answer."""
+
+        async def drop() -> None:
+            await asyncio.sleep(_ANSWERED)
+            self._answering.pop(invitation_id, None)
+            await self.set_logins()
+
+        self._answering[invitation_id] = asyncio.get_running_loop().create_task(drop())
 
     def _admit(self, tx: Transaction, request: JoinRequest) -> MemberEntry:
         known = tx.get(Invitation, request.invitation_id)
