@@ -75,6 +75,8 @@ class Services:
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
+    # Whether this machine belongs to a mesh.
+    in_mesh: bool = False
     # Whether agents of other nodes are known, and when each node was last heard.
     meshed: bool = False
     nodes_heard: dict[str, Time] = field(default_factory=dict[str, Time])
