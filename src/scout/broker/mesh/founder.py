@@ -1,9 +1,12 @@
 """The founder of a mesh: it invites, admits, renames and removes nodes, and signs an entry for each."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from scout.base.codec import decode, encode
 from scout.base.refusal import Refused
+from scout.base.time import Time
 from scout.broker.mesh import members
 from scout.broker.mesh.signatures import sign_record
 from scout.broker.transaction.call import Transactions
