@@ -95,6 +95,8 @@ class StopMesh(Write[MeshView]):
     route: ClassVar[str] = "POST /v1/mesh/down"
     permission: ClassVar[str] = _OPERATOR
 
+    once: Annotated[bool, describe("only until the daemon starts again")] = False
+
 
 class ShowMesh(Request[MeshView]):
     """Show the mesh: its server, the connection, and machines that do not answer."""

@@ -1,11 +1,12 @@
 """The founder of a mesh: it invites, admits, renames and removes nodes, and signs an entry for each."""
 
-import asyncio
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from scout.base.codec import decode, encode
 from scout.base.refusal import Refused
+from scout.base.time import Time
 from scout.broker.mesh import members
 from scout.broker.mesh.signatures import sign_record
 from scout.broker.transaction.call import Transactions
@@ -30,7 +31,7 @@ from scout.ports.mesh import MeshConfig, MeshLink, MeshServer, NodeKeys
 from scout.store.ledger import LAST, Ledger
 
 _MANY = 10_000
-_ANSWERED = 5.0  # seconds in which the holder of an invitation reads the answer
+_ARRIVES = 5.0  # seconds in which the answer to a join request arrives
 
 
 class Founder:
@@ -50,7 +51,8 @@ class Founder:
         self._keys = keys
         self._link = link
         self._server = server
-        self._answering: dict[str, asyncio.Task[None]] = {}
+        # Used invitations whose login stays until the answer has arrived, and until when.
+        self._answered: dict[str, tuple[str, float]] = {}
 
     # -- invitations -------------------------------------------------------------------------------
 
@@ -60,8 +62,15 @@ class Founder:
         return tx.record(InvitationCreated, stored, move="create")
 
     async def expire_invitations(self) -> None:
-        """Expire invitations whose time is over, and let nobody connect with them."""
-        if await self._broker.as_system(_expire_invitations):
+        """Expire invitations whose time is over; nobody connects with these, or with used ones, any more."""
+        now = self._services.clock.monotonic()
+        arrived = [ident for ident, (_, until) in self._answered.items() if until <= now]
+        for ident in arrived:
+            del self._answered[ident]
+        due = await self._broker.read(_find_due(self._services.clock.now()))
+        if due:
+            await self._broker.as_system(_expire_invitations)
+        if due or arrived:
             await self.set_logins()
 
     async def set_logins(self) -> None:
@@ -70,15 +79,15 @@ class Founder:
             return
         nodes = await self._broker.read(_list_nodes)
         invited = await self._broker.read(
-            lambda ledger: [
-                *ledger.many(Invitation, "invitations_open", limit=_MANY),
-                *(one for ident in self._answering if (one := ledger.get(Invitation, ident)) is not None),
-            ]
+            lambda ledger: ledger.many(Invitation, "invitations_open", limit=_MANY)
         )
         known = [one.member for one in nodes if one.member is not None and not one.member.removed]
         await self._server.set_logins(
             {one.node_id: one.login_key for one in known},
-            {one.id: one.login_key for one in invited if one.login_key},
+            {
+                **{one.id: one.login_key for one in invited if one.login_key},
+                **{ident: key for ident, (key, _) in self._answered.items()},
+            },
         )
 
     # -- joining -----------------------------------------------------------------------------------
@@ -89,12 +98,12 @@ class Founder:
             member = await self._broker.as_system(lambda tx: self._admit(tx, request))
         except Refused as refused:
             return JoinAnswer(refusal=encode(refused.diagnostic))
-        self._keep_login(request.invitation_id)
+        invitation = await self._broker.read(lambda ledger: ledger.get(Invitation, request.invitation_id))
+        assert invitation is not None  # it was used just now
+        until = self._services.clock.monotonic() + _ARRIVES
+        self._answered[invitation.id] = invitation.login_key or "", until
         await self.set_logins()
         await self.publish_member(member)
-        hashed = await self._broker.read(
-            lambda ledger: getattr(ledger.get(Invitation, request.invitation_id), "hashed", "")
-        )
         signed = decode(self._sign(member), SignedEntry)
         answer = JoinAnswer(
             member=signed.body,
@@ -102,18 +111,8 @@ class Founder:
             mesh_id=self._config.mesh_id,
             nonce=self._services.ids.secret(),
         )
-        proof = prove_founder(hashed, self._config.mesh_id, self._keys.public_key, request, answer)
+        proof = prove_founder(invitation.hashed, self._config.mesh_id, self._keys.public_key, request, answer)
         return replace(answer, proof=proof)
-
-    def _keep_login(self, invitation_id: str) -> None:
-        """Keep the login of a used invitation until its holder has the answer."""
-
-        async def drop() -> None:
-            await asyncio.sleep(_ANSWERED)
-            self._answering.pop(invitation_id, None)
-            await self.set_logins()
-
-        self._answering[invitation_id] = asyncio.get_running_loop().create_task(drop())
 
     def _admit(self, tx: Transaction, request: JoinRequest) -> MemberEntry:
         known = tx.get(Invitation, request.invitation_id)
@@ -207,11 +206,13 @@ def _change_member(tx: Transaction, node_id: str, changes: dict[str, object]) ->
     return member
 
 
-def _expire_invitations(tx: Transaction) -> bool:
-    due = [
-        one for one in tx.ledger.many(Invitation, "invitations_open", limit=_MANY) if one.expires_at <= tx.now
+def _find_due(now: Time) -> Callable[[Ledger], list[Invitation]]:
+    return lambda ledger: [
+        one for one in ledger.many(Invitation, "invitations_open", limit=_MANY) if one.expires_at <= now
     ]
-    for one in due:
+
+
+def _expire_invitations(tx: Transaction) -> None:
+    for one in _find_due(tx.now)(tx.ledger):
         expired = move_invitation(one, InvitationMove.EXPIRE, tx.now)
         tx.record(INVITATION_EVENTS[InvitationMove.EXPIRE], expired, move=InvitationMove.EXPIRE)
-    return bool(due)

@@ -202,7 +202,7 @@ def leave_mesh(tx: Transaction) -> None:
         tx.record(NodeUpdated, left, move="leave")
     mirror.drop_all(tx.ledger.connection)
     tx.cache.forget_mirror()
-    tx.services.meshed = False
+    tx.services.meshed = tx.services.in_mesh = False
 
 
 def record_refusal(tx: Transaction, node_id: str, reason: str) -> None:

@@ -86,7 +86,7 @@ async def _store_and_start(call: MeshCall, kit: MeshKit, config: MeshConfig) -> 
 async def stop_mesh(call: MeshCall, request: StopMesh) -> MeshView:
     """Stop the connection and a server of this node; the membership stays."""
     kit, config = await _require_config(call, "stop")
-    await asyncio.to_thread(kit.store, replace(config, stopped=True))
+    await asyncio.to_thread(kit.store, replace(config, stopped=not request.once))
     await call.broker.mesh.stop_all(config)
     return await _show(call)
 

@@ -97,6 +97,7 @@ class Mesh:
             return
         try:
             config = await asyncio.to_thread(self.kit.read)
+            self._services.in_mesh = config is not None
             if config is not None and not config.stopped:
                 await self.start(config)
         except Refused as refused:
@@ -119,6 +120,7 @@ class Mesh:
         if now.founder is not None:
             await self._renew_own_member(now.founder)
         self.problem = ""
+        self._services.in_mesh = True
         self._broker.renew_listeners()
         now.task = asyncio.get_running_loop().create_task(self._run(now))
 
@@ -155,7 +157,13 @@ class Mesh:
             await server.stop()
 
     async def close(self) -> None:
+        """Leave the connection. The server keeps running while other nodes use it."""
+        now = self.now
         await self.stop()
+        if now is not None and now.server is not None:
+            status = await now.server.check()
+            if status.running and not status.connections:
+                await now.server.stop()
 
     def change_config(self, config: MeshConfig) -> None:
         """Take over a setting that needs no new connection."""

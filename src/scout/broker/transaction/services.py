@@ -77,6 +77,8 @@ class Services:
     paused: Pause | None = None
     # Whether the operator's items of this node are shown on the operator's other nodes.
     shares_attention: bool = False
+    # Whether this machine belongs to a mesh.
+    in_mesh: bool = False
     # Whether agents of other nodes are known, and when each node was last heard.
     meshed: bool = False
     nodes_heard: dict[str, Time] = field(default_factory=dict[str, Time])

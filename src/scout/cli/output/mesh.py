@@ -16,13 +16,18 @@ def show_mesh(view: dict[str, Any]) -> None:
     if not view["member"]:
         print_out(f"{view['node']} belongs to no mesh. Try: scout mesh up")
         return
-    role = "founded" if view.get("founder") else "joined"
-    print_out(f"{paint(view['node'], 'bold')} {role} the mesh at {view['url']}: {_describe_link(view)}")
+    print_out(f"{paint(view['node'], 'bold')}: {describe_mesh(view)}")
     server = view.get("server")
     if server is not None:
         print_out(_describe_server(server))
+
+
+def describe_mesh(view: dict[str, Any]) -> str:
+    """Describe the connection and the machines in one line."""
+    role = "founded" if view.get("founder") else "joined"
     away = ", ".join(view.get("unreachable", ()))
-    print_out(f"{view['nodes']} machines{f'; not reachable: {away}' if away else ''}")
+    machines = f"{view['nodes']} machines{f', not reachable: {away}' if away else ''}"
+    return f"{role} at {view['url']}, {_describe_link(view)}, {machines}"
 
 
 def _describe_link(view: dict[str, Any]) -> str:
