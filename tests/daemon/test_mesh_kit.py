@@ -72,7 +72,7 @@ def test_a_configuration_that_others_can_read_is_refused(tmp_path: Path) -> None
     kit = StoredMesh(tmp_path / "mesh", tmp_path / "node.key", now)
     kit.store(MeshConfig(mesh_id="msh_1", url="x", founder_key="aa"))
     (tmp_path / "mesh/mesh.json").chmod(0o644)
-    with pytest.raises(Refused, match="mesh.json"):
+    with pytest.raises(Refused, match="cannot be used as a secret"):
         kit.read()
 
 

@@ -24,6 +24,7 @@ _ALL: dict[str, Any] = dict.fromkeys(
     ("subs", "data", "payload", "imports", "exports", "conn", "leaf", "mem_storage", "disk_storage"), -1
 )
 _LIMITS = {**_ALL, "streams": -1, "consumer": -1, "wildcards": True}
+_NO_STREAMS = {**_LIMITS, "disk_storage": 0, "mem_storage": 0}
 
 
 class Key:
@@ -74,16 +75,7 @@ class Existing:
 @asynccontextmanager
 async def existing(folder: Path, *, jetstream: bool = True) -> AsyncGenerator[Existing]:
     """Run such a server until the end."""
-    folder.mkdir(exist_ok=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    account = _write_configuration(folder, port, jetstream)
-    process = subprocess.Popen(
-        (find_program(), "-c", str(folder / "nats.conf")),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    account, port, process = await asyncio.to_thread(_start, folder, jetstream)
     try:
         await _wait_for(port)
         yield Existing(folder, f"nats://127.0.0.1:{port}", account)
@@ -92,12 +84,20 @@ async def existing(folder: Path, *, jetstream: bool = True) -> AsyncGenerator[Ex
         process.wait()
 
 
+def _start(folder: Path, jetstream: bool) -> tuple[Key, int, subprocess.Popen[bytes]]:
+    folder.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    account = _write_configuration(folder, port, jetstream)
+    command = (find_program(), "-c", str(folder / "nats.conf"))
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return account, port, process
+
+
 def _write_configuration(folder: Path, port: int, jetstream: bool) -> Key:
     operator, account, system = Key(_KEYS.PREFIX_BYTE_OPERATOR), Key(0), Key(0)
-    limits = {
-        "type": "account",
-        "limits": _LIMITS if jetstream else {**_LIMITS, "disk_storage": 0, "mem_storage": 0},
-    }
+    limits = {"type": "account", "limits": _LIMITS if jetstream else _NO_STREAMS}
     configuration = {
         "listen": f"127.0.0.1:{port}",
         "log_file": str(folder / "nats.log"),
@@ -109,7 +109,7 @@ def _write_configuration(folder: Path, port: int, jetstream: bool) -> Key:
         "resolver": "MEMORY",
         "resolver_preload": {
             account.public: operator.sign(account.public, "mesh", limits),
-            system.public: operator.sign(system.public, "system", {"type": "account", "limits": _LIMITS}),
+            system.public: operator.sign(system.public, "system", {"type": "account", "limits": _NO_STREAMS}),
         },
     }
     (folder / "nats.conf").write_text(json.dumps(configuration))

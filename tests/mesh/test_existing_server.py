@@ -69,12 +69,12 @@ def test_what_an_existing_server_lacks_is_refused_at_once(tmp_path: Path) -> Non
                     await founder.kit.found_at(MESH, server.url, credentials=credentials)
                 assert isinstance(refused.value.diagnostic, MeshLoginRefused)
             narrow = server.make_credentials("narrow", {"pub": {"allow": ["scout.>"]}})
-            with pytest.raises(Refused, match="(?i)permissions violation") as refused:
+            with pytest.raises(Refused, match=r"(?i)permissions violation") as refused:
                 await founder.kit.found_at(MESH, server.url, credentials=narrow)
             assert isinstance(refused.value.diagnostic, MeshUnreachable)
         async with existing(tmp_path / "plain", jetstream=False) as server:
             credentials = server.make_credentials("founder")
-            with pytest.raises(Refused, match="(?i)jetstream|nothing on the server answers") as refused:
+            with pytest.raises(Refused, match=r"(?i)jetstream|nothing on the server answers") as refused:
                 await founder.kit.found_at(MESH, server.url, credentials=credentials)
         with pytest.raises(Refused, match="cannot be reached"):
             await founder.kit.found_at(MESH, server.url, credentials=credentials)

@@ -89,6 +89,7 @@ class FakeServer:
         while line := await reader.readline():
             if line.startswith(b"CONNECT "):
                 self.logins.append(json.loads(line[8:]))
+                writer.write(b"+OK\r\n")
             elif line.startswith(b"PING"):
                 writer.write(b"PONG\r\n")
         writer.close()
