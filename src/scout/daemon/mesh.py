@@ -76,7 +76,6 @@ class StoredMesh:
 
     def login_key(self, *, renew: bool = False) -> tuple[str, str]:
         parts = _load()
-        self._make_folder()
         if renew:
             write_secret(self._login, "\n".join((_make_seed(), *self._read_seeds()[:1])) + "\n")
         public = parts.get_public(self._read_seeds()[0])
@@ -195,6 +194,7 @@ class StoredMesh:
 
     def _read_seeds(self) -> tuple[str, ...]:
         """Return the seeds of the login key, newest first; the one before it works until the server knows."""
+        self._make_folder()
         return tuple(read_or_make(self._login, _make_seed).split())
 
     def _make_folder(self) -> None:

@@ -207,6 +207,7 @@ async def _connect(url: str, login: ServerLogin, access: _Access) -> Connection:
                 name=login.name,
                 error_cb=note,
                 disconnected_cb=lose,
+                verbose=True,  # or a refused login is hidden by the failure of what is sent after it
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
