@@ -87,7 +87,10 @@ def test_a_killed_server_comes_back_and_what_waited_arrives(tmp_path: Path) -> N
         two.say("agent", "register", "hudson", "--harness", "echo")
         one.knows("@hudson")
         kill_server(one)
+        one.sees("two", "unreachable")
         sent = one.data("ask", "@hudson", "through the outage", "--if-unreachable", "queue", "--no-wait")
+        assert "when the node is back" in sent["reason"]
+        one.say("mesh", "up")
         done = one.find_flight(sent["flightId"], "completed")
         assert done["output"] == "through the outage"
 

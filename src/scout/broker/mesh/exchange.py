@@ -33,10 +33,7 @@ class Exchange:
 
     async def run(self) -> None:
         """Send what is queued and expire what is old, until cancelled."""
-        nodes = await self._broker.read(
-            lambda ledger: [one for (one,) in ledger.rows("outbox_nodes", after="")]
-        )
-        for node_id in nodes:
+        for (node_id,) in await self._broker.read(lambda ledger: ledger.rows("outbox_nodes", after="")):
             self.wake(node_id)
         answering = asyncio.get_running_loop().create_task(self._send_receipts())
         try:

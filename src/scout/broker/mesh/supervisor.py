@@ -167,6 +167,7 @@ class Mesh:
 
     def change_config(self, config: MeshConfig) -> None:
         """Take over a setting that needs no new connection."""
+        self._services.shares_attention = config.shares_attention
         if self.now is not None:
             self.now.config = config
 
