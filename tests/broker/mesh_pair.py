@@ -10,7 +10,7 @@ from typing import Any
 
 from scout.base.time import Time
 from scout.broker.mesh.envelopes import MeshIdentity
-from scout.broker.mesh.exchange import Exchange
+from scout.broker.mesh.exchange import EnvelopeExchange
 from scout.broker.transaction.transaction import Transaction
 from scout.mesh.identity_key import IdentityKey
 from scout.model.agent import Agent
@@ -42,7 +42,7 @@ class Wire:
     def __init__(self) -> None:
         self.faults = Faults()
         self.cut = False
-        self.inlets: dict[str, Exchange] = {}
+        self.inlets: dict[str, EnvelopeExchange] = {}
         self.streams: dict[str, list[bytes]] = {}
         self.published: list[tuple[str, str]] = []
         self._news = asyncio.Event()
@@ -61,7 +61,7 @@ class Wire:
             stream.insert(at, data)
         self._news.set()
 
-    def connect(self, node_id: str, exchange: Exchange) -> None:
+    def connect(self, node_id: str, exchange: EnvelopeExchange) -> None:
         self.inlets[node_id] = exchange
         self._news.set()
 
@@ -118,7 +118,7 @@ class Side:
         self.name, self.home, self.key = name, home, key
         self.clock = MovedClock()
         self.rig: Rig
-        self.exchange: Exchange
+        self.exchange: EnvelopeExchange
         self._stop: list[Callable[[], Awaitable[None]]] = []
         self._options: dict[str, Any] = {}
 
@@ -132,7 +132,7 @@ class Side:
         self.rig = await context.__aenter__()
         link, identity = WireLink(wire), MeshIdentity(MESH, self.node_id, self.key)
         broker = self.rig.broker
-        self.exchange = exchange = Exchange(broker, link, identity)
+        self.exchange = exchange = EnvelopeExchange(broker, link, identity)
         broker.mesh.subscriptions = exchange.subscriptions  # the wire stands for the connection of a mesh
         broker.renew_listeners()
         running = asyncio.get_running_loop().create_task(exchange.run())

@@ -1,5 +1,6 @@
 """Messages, asks and flights between two nodes, through two real brokers and a wire in this process."""
 
+from collections.abc import Awaitable
 from pathlib import Path
 
 from scout.model.ask import IfUnreachable
@@ -72,8 +73,8 @@ def test_a_message_reaches_an_agent_of_another_node(tmp_path: Path) -> None:
     run_pair(scene, tmp_path)
 
 
-async def _is(found: object, wanted: object) -> bool:
-    return await found == wanted  # type: ignore[misc]
+async def _is(found: Awaitable[object], wanted: object) -> bool:
+    return await found == wanted
 
 
 def test_an_ask_runs_on_the_other_node_and_its_answer_comes_back(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
 from scout.broker.mesh.envelopes import MeshIdentity
-from scout.broker.mesh.exchange import Exchange
+from scout.broker.mesh.exchange import EnvelopeExchange
 from scout.broker.mesh.outbound import queue_envelopes
 from scout.broker.mesh.supervisor import Mesh
 from scout.broker.past.feed import HistoryFeed
@@ -386,10 +386,10 @@ class Broker:
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)
 
-    def _build_exchange(self, config: MeshConfig, keys: NodeKeys, link: MeshLink) -> Exchange:
+    def _build_exchange(self, config: MeshConfig, keys: NodeKeys, link: MeshLink) -> EnvelopeExchange:
         """Return what exchanges envelopes with other nodes over a connection."""
         self.services.shares_attention = config.shares_attention
-        return Exchange(self, link, MeshIdentity(config.mesh_id, self.services.node_id, keys))
+        return EnvelopeExchange(self, link, MeshIdentity(config.mesh_id, self.services.node_id, keys))
 
     def renew_listeners(self) -> None:
         """Ask again which events are listened to, after a connector was set up or removed."""

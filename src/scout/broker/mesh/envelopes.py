@@ -9,7 +9,7 @@ from scout.base.codec import encode
 from scout.base.record import Record
 from scout.broker.mesh.files import build_piece
 from scout.broker.mesh.remote_attention import build_decision
-from scout.broker.operations.asks import list_ancestors
+from scout.broker.operations.ask_limits import list_ancestors
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask

@@ -19,7 +19,7 @@ _LOOK = 30.0  # seconds between two looks for expired envelopes
 _WAITING = 10_000  # receipts that wait to be sent; further ones are asked for again
 
 
-class Exchange:
+class EnvelopeExchange:
     """Exists while this node is in a mesh; `run` it, and hand it what the connection receives."""
 
     def __init__(self, broker: IntakeBroker, link: MeshLink, identity: MeshIdentity) -> None:

@@ -12,7 +12,7 @@ from scout.base.refusal import Diagnostic, Refused
 from scout.broker.mesh import inbound, outbox
 from scout.broker.mesh.envelopes import MeshIdentity
 from scout.broker.mesh.files import ArrivingFiles
-from scout.broker.mesh.sender import SendingBroker
+from scout.broker.mesh.sender import EnvelopeBroker
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.transaction import Transaction
@@ -52,7 +52,7 @@ _LOG = logging.getLogger("scout.mesh")
 _QUIET = 60.0  # seconds between two records of the same forgery: nobody fills the log with them
 
 
-class IntakeBroker(SendingBroker, Protocol):
+class IntakeBroker(EnvelopeBroker, Protocol):
     """The broker as the intake needs it."""
 
     async def write(

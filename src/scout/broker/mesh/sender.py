@@ -17,7 +17,7 @@ from scout.broker.mesh.envelopes import MeshIdentity, build_envelope
 from scout.broker.transaction import admission
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
-from scout.model.flight import build_error
+from scout.model.flight import FlightError, build_error
 from scout.model.mesh.outbox import OutboxEntry
 from scout.model.node import Node, NodeState
 from scout.ports.mesh import MeshDown, MeshLink
@@ -30,7 +30,7 @@ _PAUSE = 1.0  # seconds before another attempt while the server is out of reach
 _LONGEST = 30.0  # seconds between two looks at the outbox
 
 
-class SendingBroker(Protocol):
+class EnvelopeBroker(Protocol):
     """The broker as a sender needs it."""
 
     services: Services
@@ -49,7 +49,7 @@ class _Ready(NamedTuple):
 class NodeSender:
     """Publishes the rows of one node until it is cancelled."""
 
-    def __init__(self, broker: SendingBroker, link: MeshLink, identity: MeshIdentity, node_id: str) -> None:
+    def __init__(self, broker: EnvelopeBroker, link: MeshLink, identity: MeshIdentity, node_id: str) -> None:
         self._broker = broker
         self._services = broker.services
         self._link = link
@@ -122,11 +122,13 @@ class NodeSender:
             except MeshDown as down:
                 return down
             except Refused as refusal:  # it does not fit
-                error, ident = build_error(refusal.diagnostic), one.entry.id
-                await self._broker.as_system(lambda tx: outbox.refuse_entry(tx, ident, error))  # noqa: B023
-                continue
-            sent.append(one.entry.id)
+                await self._give_up(one.entry.id, build_error(refusal.diagnostic))
+            else:
+                sent.append(one.entry.id)
         return None
+
+    async def _give_up(self, ident: str, error: FlightError) -> None:
+        await self._broker.as_system(lambda tx: outbox.refuse_entry(tx, ident, error))
 
     # -- late receipts -----------------------------------------------------------------------------
 
