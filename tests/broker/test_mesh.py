@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scout.base.refusal import Refused
 from scout.model.events.directory import NodeRefused
 from scout.model.events.event_types import get_event_type
+from scout.model.grant import Action
 from scout.model.mesh.entry import SIGNED_AS
 from scout.model.mesh.member import HEARTBEAT_SIGNED_AS, MEMBER_SIGNED_AS
-from scout.protocol.access import SetAlias
+from scout.protocol.access import AddGrant, SetAlias
 from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, ShowAgent, Who
 from scout.protocol.mesh import (
     InviteNode,
@@ -27,6 +29,7 @@ from scout.protocol.mesh import (
     StopMesh,
 )
 from scout.protocol.overview import ReadLog
+from scout.protocol.request import Request
 from scout.protocol.sessions import ListSessions, StartSession
 from scout.store.integrity.verify import verify
 from tests.broker.mesh_rig import (
@@ -227,7 +230,8 @@ def test_a_taken_name_is_refused_with_a_free_one_and_another_name_renames(tmp_pa
 
 def test_only_the_founder_invites_and_removes(tmp_path: Path) -> None:
     async def scene(mesh: MeshRig) -> None:
-        for request in (InviteNode(), RemoveNode(node="book")):
+        requests: tuple[Request[Any], ...] = (InviteNode(), RemoveNode(node="book"))
+        for request in requests:
             told = await expect_refusal(mesh["mini"].operator(request))
             assert (told.code, told.founder) == ("not_founder", "book")
             assert told.remedies[0].why == "on book"
@@ -396,6 +400,13 @@ def test_a_guest_is_scoped_by_its_key(tmp_path: Path) -> None:
         assert (await book.operator(ShowAgent(address="@bow"))).owner == guest.user
         (host,) = [one for one in await list_nodes(mini) if one.name == "book"]
         assert (await mini.operator(ShowAgent(address="@arc"))).owner == host.user
+        granted = await book.operator(AddGrant(action=Action.ASK, node="mini", path="/ada/agent/arc"))
+        assert granted.user == guest.user
+        assert (
+            await expect_refusal(book.operator(AddGrant(action=Action.ASK, node="moon")))
+        ).code == "not_found"
+        own = AddGrant(action=Action.ASK, node="book", path="/ada/agent/arc")
+        assert (await expect_refusal(book.operator(own))).code == "bad_request"
         agent = await book.agent("cat", harness="echo")
         assert (await expect_refusal(agent.call(ShowAgent(address="@bow")))).code == "unknown_target"
 

@@ -169,20 +169,24 @@ def test_a_lost_node_makes_its_agents_unreachable(meshed: sqlite3.Connection) ->
     assert str(NOW) in refused.value.diagnostic.message
 
 
-@pytest.mark.parametrize(
-    "leave",
-    [
-        lambda store: mirror.unlist_agents(store, BOOK.id, [entry("arc").id]),
-        lambda store: mirror.unlist_node(store, BOOK.id),
-        lambda store: put(store, entry("arc", lifecycle=Lifecycle.RETIRED)),
-    ],
-    ids=["unlisted", "node left", "retired"],
-)
+def unlist(store: sqlite3.Connection) -> None:
+    mirror.unlist_agents(store, BOOK.id, [entry("arc").id])
+
+
+def leave(store: sqlite3.Connection) -> None:
+    mirror.unlist_node(store, BOOK.id)
+
+
+def retire(store: sqlite3.Connection) -> None:
+    put(store, entry("arc", lifecycle=Lifecycle.RETIRED))
+
+
+@pytest.mark.parametrize("end", [unlist, leave, retire])
 def test_an_agent_that_left_keeps_its_name(
-    meshed: sqlite3.Connection, leave: Callable[[sqlite3.Connection], None]
+    meshed: sqlite3.Connection, end: Callable[[sqlite3.Connection], None]
 ) -> None:
     put(meshed, entry("arc"))
-    leave(meshed)
+    end(meshed)
     known = directory(meshed).agent(entry("arc").id)
     assert known is not None
     assert (known.lifecycle, known.definition_id) == (Lifecycle.RETIRED, "arc")

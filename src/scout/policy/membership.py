@@ -9,7 +9,7 @@ from scout.base.time import Time
 from scout.identity.spelling import name_node
 from scout.model.mesh.entry import AgentEntry
 from scout.model.mesh.join import JoinRequest
-from scout.model.mesh.member import Heartbeat, Invitation, InvitationState, MemberEntry, MemberRelation
+from scout.model.mesh.member import Invitation, InvitationState, MemberEntry, MemberRelation, NodeHeartbeat
 from scout.model.node import Node, NodeState
 from scout.model.problems.mesh import InvitationInvalid
 from scout.model.problems.target import NameTaken
@@ -99,7 +99,7 @@ def is_member(node: Node | None) -> bool:
     return node is not None and node.member is not None and node.state is not NodeState.REMOVED
 
 
-def has_wish(beat: Heartbeat, member: MemberEntry) -> bool:
+def has_wish(beat: NodeHeartbeat, member: MemberEntry) -> bool:
     """Whether a heartbeat asks the founder for another entry: another name, another key, or to leave."""
     rotates = beat.login_key is not None and beat.login_key != member.login_key
     return rotates or beat.leaving or beat.name != member.name

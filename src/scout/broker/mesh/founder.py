@@ -17,11 +17,11 @@ from scout.model.mesh.join import JoinAnswer, JoinRequest
 from scout.model.mesh.member import (
     LOGIN_SIGNED_AS,
     MEMBER_SIGNED_AS,
-    Heartbeat,
     Invitation,
     InvitationMove,
     MemberEntry,
     MemberRelation,
+    NodeHeartbeat,
     move_invitation,
 )
 from scout.model.node import Node
@@ -176,7 +176,7 @@ class Founder:
             await self.publish_member(member)
         return member
 
-    async def grant_wish(self, node: Node, beat: Heartbeat) -> None:
+    async def grant_wish(self, node: Node, beat: NodeHeartbeat) -> None:
         """Give a node what its heartbeat asks for: a free name, a key that it certified, or to leave."""
         assert node.member is not None  # a heartbeat of a member
         changes: dict[str, object] = {}

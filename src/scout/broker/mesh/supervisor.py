@@ -16,7 +16,7 @@ from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
 from scout.model.delivery import back_off
 from scout.model.mesh.entry import SIGNED_AS, AgentEntry
-from scout.model.mesh.member import HEARTBEAT_SIGNED_AS, MEMBER_SIGNED_AS, Heartbeat, MemberEntry
+from scout.model.mesh.member import HEARTBEAT_SIGNED_AS, MEMBER_SIGNED_AS, MemberEntry, NodeHeartbeat
 from scout.model.node import Node, NodeState
 from scout.model.problems.mesh import MeshUnreachable
 from scout.policy.membership import has_wish, is_member
@@ -284,7 +284,7 @@ class Mesh:
         assert self.kit is not None
         login = await asyncio.to_thread(self.kit.login_key)
         self._number = max(self._number + 1, int(self._services.clock.now()))
-        beat = Heartbeat(
+        beat = NodeHeartbeat(
             node_id=self._services.node_id,
             name=self.wished_name or self._services.node,
             version=self._services.version,
@@ -348,7 +348,7 @@ class Mesh:
         if node is None or not is_member(node):
             await self._refuse(node_id, "it is no member of the mesh")
             return
-        beat = read_signed(now.keys, node.public_key or "", HEARTBEAT_SIGNED_AS, data, Heartbeat)
+        beat = read_signed(now.keys, node.public_key or "", HEARTBEAT_SIGNED_AS, data, NodeHeartbeat)
         if beat is None or beat.node_id != node_id:
             await self._refuse(node_id, "its heartbeat is not signed by it")
             return
@@ -357,7 +357,7 @@ class Mesh:
         self._numbers[node_id] = beat.number
         await self._hear(now, node, beat)
 
-    async def _hear(self, now: _Connected, node: Node, beat: Heartbeat) -> None:
+    async def _hear(self, now: _Connected, node: Node, beat: NodeHeartbeat) -> None:
         assert node.member is not None
         self._heard[node.id] = self._monotonic()
         self._services.nodes_heard[node.id] = self._services.clock.now()

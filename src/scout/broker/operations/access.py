@@ -45,7 +45,9 @@ from scout.model.events.directory import (
     GrantRevoked,
 )
 from scout.model.grant import Grant, GrantMove, GrantScope, check_grant, end_grant
+from scout.model.node import Node
 from scout.model.problems.request import NotFound
+from scout.model.remote_agent import find_node_owner
 from scout.model.session import Session, SessionState
 from scout.model.token import Token, TokenKind, TokenState
 from scout.policy.handle import find_alias_fault
@@ -398,13 +400,29 @@ def add_grant(tx: Transaction, request: AddGrant) -> GrantView:
         action=request.action,
         scope=scope,
         agent_id=holder.id if holder else None,
-        user=_find_user_name(tx, request.holder),
+        user=_find_holder(tx, request),
         reason=request.reason,
         expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else None,
         created_by=tx.sender,
     )
     made = tx.record(GrantCreated, check_grant(grant), move="create", reason=request.reason)
     return _build_grant_view(tx, made)
+
+
+def _find_holder(tx: Transaction, request: AddGrant) -> str | None:
+    """Return the user that holds a grant: a user here, or the operator of a guest machine."""
+    if request.node is None:
+        return _find_user_name(tx, request.holder)
+    if request.holder is not None or request.agent is not None:
+        raise Refused(BadRequest(problem="name one of agent, holder and node", field="node"))
+    node = tx.ledger.one(Node, "node_named", name=fold(request.node))
+    if node is None:
+        look = Remedy(operation="mesh.nodes", parameters={}, why="list the nodes")
+        raise Refused(NotFound(noun="node", id=request.node[:60], remedies=(look,)))
+    if node.guest_key is None:
+        problem = f"{node.name} is a machine of yours: its agents need no grant"
+        raise Refused(BadRequest(problem=problem, field="node"))
+    return find_node_owner(node, tx.services.operator)
 
 
 def _find_user_name(tx: Transaction, name: str | None) -> str | None:

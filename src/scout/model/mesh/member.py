@@ -37,7 +37,7 @@ class MemberEntry(Record, omit_defaults=True):
     updated_at: Time
 
 
-class Heartbeat(Record, omit_defaults=True):
+class NodeHeartbeat(Record, omit_defaults=True):
     """What a node says about itself every few seconds; signed by its identity key.
 
     It also tells the founder what the node wants: another `name`, another `login_key`, or to leave. `number`
