@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import nkeys
+import nkeys  # pyright: ignore[reportMissingTypeStubs] (it has no types)
 
 from scout.mesh.server import find_program
 
