@@ -37,7 +37,7 @@ class Key:
 
     def sign(self, subject: str, name: str, facts: dict[str, Any]) -> str:
         """Sign a token about a subject."""
-        claims = {"iat": 1_700_000_000, "iss": self.public, "name": name, "sub": subject}
+        claims: dict[str, Any] = {"iat": 1_700_000_000, "iss": self.public, "name": name, "sub": subject}
         claims["nats"] = {**facts, "version": 2}
         claims["jti"] = (
             base64.b32encode(hashlib.sha256(json.dumps(claims).encode()).digest()).decode().strip("=")
