@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import nkeys
+import nkeys  # pyright: ignore[reportMissingTypeStubs] (it has no types)
 
 from scout.mesh.server import find_program
 
@@ -37,7 +37,7 @@ class Key:
 
     def sign(self, subject: str, name: str, facts: dict[str, Any]) -> str:
         """Sign a token about a subject."""
-        claims = {"iat": 1_700_000_000, "iss": self.public, "name": name, "sub": subject}
+        claims: dict[str, Any] = {"iat": 1_700_000_000, "iss": self.public, "name": name, "sub": subject}
         claims["nats"] = {**facts, "version": 2}
         claims["jti"] = (
             base64.b32encode(hashlib.sha256(json.dumps(claims).encode()).digest()).decode().strip("=")

@@ -1,7 +1,7 @@
 """Joining by one line: both sides prove the secret, and everything else is refused."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class Desk:
         self.joining = joining
         self.hashed = hash_secret(SECRET)
         self.asked = list[JoinRequest]()
-        self.change = lambda answer: answer
+        self.change: Callable[[JoinAnswer], JoinAnswer] = lambda answer: answer
 
     async def admit(self, request: JoinRequest) -> JoinAnswer:
         self.asked.append(request)

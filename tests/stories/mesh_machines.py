@@ -41,7 +41,7 @@ class Machine(Shell):
 
     def _look(self, flight_id: str, states: tuple[str, ...]) -> Any:
         done = self.type("flight", "get", flight_id, "--json")
-        found = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+        found: dict[str, Any] = json.loads(done.stdout) if done.stdout.startswith("{") else {}
         return found if found.get("state") in states else None
 
     def sees(self, node: str, state: str) -> None:

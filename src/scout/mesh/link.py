@@ -24,6 +24,7 @@ from scout.ports.mesh import LinkStatus, MeshDown, MeshInlet
 
 _LOG = logging.getLogger("scout.mesh")
 _CLOSE = 1.0  # seconds until it is cancelled again
+_STABLE = 5.0  # seconds: a connection that ends earlier is like one that failed
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 1.5  # seconds between two attempts to connect
 
 
@@ -70,15 +71,17 @@ class NatsLink:
     async def run(self, inlet: MeshInlet) -> None:
         """Connect and receive until cancelled or closed."""
         self._running = asyncio.current_task()
-        pause = _FIRST_PAUSE
+        pause, clock = _FIRST_PAUSE, asyncio.get_running_loop().time
         while True:
+            began = clock()
             try:
                 connection = await self._connect()
             except MeshDown as down:
                 await self._report(inlet, down)
             else:
-                pause = _FIRST_PAUSE
                 await self._serve(connection, inlet)
+                if clock() - began > _STABLE:
+                    pause = _FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -1,8 +1,9 @@
 """The configuration of a server that Scout runs: one account, a login for each node, and its rights.
 
 A node may write the envelopes that it sends, its own heartbeat and its own entries, and reads its own stream
-and the directory. It answers to one name only: `_INBOX_<node>`. Rights are the first fence. What others
-believe is decided by signatures, because a NATS server delivers a reply to whatever subject the asker names.
+and the directory. It hears replies under one name only: `_INBOX_<node>`. Rights are the first fence, and a
+member that means harm can get over it: a NATS server sends its replies to whatever subject the asker names,
+also into a stream. What others believe is therefore decided by signatures.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ ACCOUNT = "MESH"
 _SYSTEM = "SYS"
 _HEADERS = 16_384  # bytes around an envelope
 _LOG_SIZE = 5 << 20
+_STORE_SIZE = 10 << 30  # bytes of all streams; a full store refuses what is new, and senders try again
 
 
 class ServerLogins(Record):
@@ -52,7 +54,7 @@ def build_configuration(
         "log_file": files.log,
         "logfile_size_limit": _LOG_SIZE,
         "logfile_max_num": 2,
-        "jetstream": {"store_dir": files.store},
+        "jetstream": {"store_dir": files.store, "max_file_store": _STORE_SIZE},
         "tls": {"cert_file": files.certificate, "key_file": files.key, "handshake_first": True, "timeout": 5},
         "accounts": {
             ACCOUNT: {"jetstream": "enabled", "users": _list_users(names, logins)},

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
 
 from scout.broker.mesh import outbox
 from scout.broker.mesh.envelopes import MeshIdentity, build_receipt
 from scout.broker.mesh.intake import Intake, IntakeBroker
 from scout.broker.mesh.sender import NodeSender, open_reading
+from scout.broker.transaction.streams import Subscriptions
 from scout.model.events.directory import NodeEvent
 from scout.model.events.envelope import Event
 from scout.model.events.mesh import EnvelopeQueued
@@ -77,7 +77,7 @@ class EnvelopeExchange:
         for sender, _ in self._senders.values():
             sender.wake()
 
-    def subscriptions(self) -> Iterable[tuple[Callable[[Event], None], tuple[type[Event], ...]]]:
+    def subscriptions(self) -> Subscriptions:
         """Return what this listens to."""
         return ((self._on_queued, (EnvelopeQueued,)), (self._on_node, (NodeEvent,)))
 

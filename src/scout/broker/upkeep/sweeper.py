@@ -207,9 +207,7 @@ def _find_owed(ledger: Ledger, this: Round) -> Iterator[str]:
 def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
     """Take the one action that is due for a record, if any still is."""
     record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
-    if isinstance(record, Flight) and is_remote(tx, record.target):
-        if record.state not in FLIGHT.terminal:
-            remote_flights.check_remote_flight(tx, record)
+    if _check_elsewhere(tx, record):
         return
     watch = _build_subject(tx, record, alive)
     this = replace(_build_round(tx.services, tx.now, gap), operator_id=_find_person(tx, record))
@@ -230,6 +228,15 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
             sleeping_agents.follow(tx, record, action)
         case _:
             follow_up(tx, record, action, alive)
+
+
+def _check_elsewhere(tx: Transaction, record: Any) -> bool:
+    """Whether another node runs a flight; then only that node is looked at."""
+    if not isinstance(record, Flight) or not is_remote(tx, record.target):
+        return False
+    if record.state not in FLIGHT.terminal:
+        remote_flights.check_remote_flight(tx, record)
+    return True
 
 
 def _find_person(tx: Transaction, record: Any) -> str:
