@@ -5,7 +5,7 @@ import os
 import stat
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from scout.policy.roles import Roles
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import Harness, Router, Sink, Snapshots, TreePorts
 from scout.ports.connector import ConnectorKits
+from scout.ports.mesh import MeshKit
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import RegisterAgent, Registered
 from scout.protocol.asks import FlightView, GetFlight
@@ -114,13 +115,18 @@ async def open_rig(
     trees: TreePorts | None = None,
     projects: Mapping[str, ProjectRules] | None = None,
     kits: ConnectorKits | None = None,
+    mesh: MeshKit | None = None,
+    is_watched: bool = True,
     chats: Chats = Chats(),
     clock: MovedClock | None = None,
     secret: str = SECRET,
     login: str = "ada",
     host: str = "mini",
 ) -> AsyncGenerator[Rig]:
-    """A broker in a folder. Opened again in the same folder, it continues."""
+    """A broker in a folder. Opened again in the same folder, it continues.
+
+    `is_watched`: nothing may hold up the event loop from now on.
+    """
     clock = clock or MovedClock()
     database = Database(home / "scout.db")
     broker = Broker(
@@ -144,10 +150,11 @@ async def open_rig(
         trees=trees,
         projects=projects,
         kits=kits,
+        mesh=mesh,
     )
     try:
         await broker.start(secret, login, host, STATUS)
-        with loop_guard.watching():
+        with loop_guard.watching() if is_watched else nullcontext():
             yield Rig(broker, clock, home)
     finally:
         await broker.close()

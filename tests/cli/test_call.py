@@ -115,7 +115,7 @@ def test_a_refusal_is_shown_with_what_this_version_can_do(path: Path) -> None:
         "candidates": [{"address": "@a.x"}, {"address": "@a.y"}],
         "remedies": [
             {"operation": "send", "parameters": {}, "command": "scout send @a.x hi"},
-            {"operation": "mesh.status", "parameters": {}, "command": "scout mesh status"},
+            {"operation": "moon.status", "parameters": {}, "command": "scout moon status"},
         ],
     }
     with listening(path, *[answer(json.dumps(told).encode(), 409)] * 2):

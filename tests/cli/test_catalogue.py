@@ -199,7 +199,7 @@ def test_remedies_that_are_no_command_here_are_left_out() -> None:
     told = {
         "code": "no_session",
         "remedies": [
-            {"operation": "mesh.status", "command": "scout mesh status"},
+            {"operation": "moon.status", "command": "scout moon status"},
             {"operation": "who", "command": "scout who", "why": "who is there"},
         ],
     }

@@ -22,6 +22,7 @@ from scout.model.delivery import (
     check_origin,
     dead_letter,
     expire,
+    hand_over,
     has_lease_ended,
     is_ahead_of_clock,
     is_due,
@@ -29,6 +30,7 @@ from scout.model.delivery import (
     nack,
     postpone,
     renew,
+    settle_remotely,
     settle_uncertain,
 )
 from scout.model.problems.request import NotOwner
@@ -274,3 +276,14 @@ def test_over_any_moves_attempts_are_leases_and_never_more_than_allowed(
         assert (delivery.leased_until is not None) == (delivery.state is S.LEASED)
         if delivery.state is S.PENDING:
             assert 0 < delivery.next_attempt_at.since(now) <= 300
+
+
+def test_another_node_delivers_and_its_receipt_settles() -> None:
+    delivery = a_delivery()
+    sent = hand_over(delivery, "node mini", T0)
+    assert (sent.state, sent.attempts, sent.leased_by, sent.leased_until) == ("leased", 1, "node mini", None)
+    assert hand_over(sent, "node mini", T0) is sent
+    taken = settle_remotely(sent, T0)
+    assert taken.state is DeliveryState.ACKED
+    assert settle_remotely(taken, T0) is taken
+    assert settle_remotely(delivery, T0).state is DeliveryState.ACKED  # the receipt came first

@@ -72,6 +72,9 @@ model_mismatch          7  409
 harness_unavailable     5  503
 directory_not_allowed   6  403
 peer_unreachable        5  503
+remote_target           7  409
+no_mesh                 7  409
+not_founder             7  409
 target_offline          5  503
 session_not_attachable  7  409
 session_failed          9  502
@@ -115,6 +118,14 @@ retired_user            3  410
 work_would_be_lost      7  409
 unfinished_work         7  409
 git_failed              9  500
+mesh_not_installed      5  503
+server_missing          5  503
+server_too_old          5  503
+server_failed           9  500
+mesh_unreachable        5  503
+mesh_login_refused      6  403
+certificate_mismatch    6  403
+invitation_invalid      6  403
 """
 
 

@@ -67,14 +67,18 @@ collab.delivery.leased collab.delivery.nacked collab.delivery.requested collab.d
 collab.endpoint.attaching collab.endpoint.claimed collab.endpoint.failed collab.endpoint.lost
 collab.endpoint.ready collab.endpoint.recovered collab.endpoint.registered collab.endpoint.released
 collab.endpoint.stale collab.endpoint.stopped collab.endpoint.updated collab.endpoint.waking
+collab.envelope.accepted collab.envelope.delivered collab.envelope.expired collab.envelope.forwarded
+collab.envelope.queued collab.envelope.received collab.envelope.refused
 collab.flight.cancelled collab.flight.completed collab.flight.failed collab.flight.queued
 collab.flight.resumed collab.flight.started collab.flight.updated collab.flight.waiting
 collab.grant.created collab.grant.expired collab.grant.revoked
 collab.key.code_issued collab.key.code_redeemed collab.key.code_revoked collab.key.freed collab.key.linked
 collab.key.updated
 collab.message.posted collab.message.redacted
-collab.node.admitted collab.node.created collab.node.left collab.node.lost collab.node.paused
-collab.node.recovered collab.node.removed collab.node.resumed collab.node.updated
+collab.invitation.created collab.invitation.expired collab.invitation.revoked collab.invitation.used
+collab.node.admitted collab.node.created collab.node.key_rotated collab.node.left collab.node.lost
+collab.node.paused collab.node.recovered collab.node.refused collab.node.removed collab.node.renamed
+collab.node.resumed collab.node.updated
 collab.question.answered collab.question.closed collab.question.created collab.question.declined
 collab.question.reopened
 collab.reservation.created collab.reservation.expired collab.reservation.released

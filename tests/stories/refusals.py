@@ -511,6 +511,11 @@ SCENES: dict[str, Scene] = {
     "check_failed": _finish("checked", _checked, merge=True),
     "work_would_be_lost": _finish("unsaved", _unsaved, discard=True),
     "unfinished_work": _finish("busy", _with_child, merge=True),
+    "no_mesh": Scene(lambda _: ["mesh", "invite"], http=lambda _: ("POST", "/v1/mesh/invitations", {})),
+    "invitation_invalid": Scene(
+        lambda _: ["mesh", "join", "nonsense"],
+        http=lambda _: ("POST", "/v1/mesh/join", {"line": "nonsense"}),
+    ),
     "wrong_revision": Scene(
         _old_revision,
         http=lambda stage: (
@@ -524,7 +529,16 @@ SCENES: dict[str, Scene] = {
 # Codes that no scene here can bring about, and where they are shown instead.
 ABSENT = {
     "disk_space": "a disk that is nearly full: tests/stories/test_spawn.py",
-    "peer_unreachable": "the mesh is not built yet",
+    "peer_unreachable": "a machine that stopped: tests/stories/test_mesh.py",
+    "remote_target": "an agent of another machine: tests/stories/test_mesh.py",
+    "not_founder": "a machine that joined: tests/stories/test_mesh.py",
+    "mesh_not_installed": "without the extra: tests/mesh",
+    "server_missing": "without a nats-server: tests/mesh",
+    "server_too_old": "with an old nats-server: tests/mesh",
+    "server_failed": "a server that does not start: tests/mesh",
+    "mesh_unreachable": "a server that does not answer: tests/mesh",
+    "mesh_login_refused": "a removed machine: tests/mesh",
+    "certificate_mismatch": "another server at the address: tests/mesh",
     "no_such_moment": "before the first event, and in the future: tests/stories/test_past.py",
     "history_behind": "a history that is being built: tests/stories/test_past.py",
     "store_full": "tests/stories/test_full_disk.py",

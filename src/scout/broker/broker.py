@@ -13,6 +13,10 @@ from scout.broker.delivery.dispatcher import Dispatcher, PreparationFailed
 from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import family, foreground
 from scout.broker.local import LocalScout
+from scout.broker.mesh.envelopes import MeshIdentity
+from scout.broker.mesh.exchange import EnvelopeExchange
+from scout.broker.mesh.outbound import queue_envelopes
+from scout.broker.mesh.supervisor import Mesh
 from scout.broker.past.feed import HistoryFeed
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
@@ -77,6 +81,7 @@ from scout.ports import (
     TreePorts,
 )
 from scout.ports.connector import ConnectorKits
+from scout.ports.mesh import MeshConfig, MeshKit, MeshLink, NodeKeys
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -104,6 +109,8 @@ def _apply_effects(tx: Transaction) -> None:
         foreground.pass_on_messages(tx)
     if tx.has_any("chats"):
         queue_chat_posts(tx)
+    if tx.services.meshed:
+        queue_envelopes(tx)
 
 
 class Broker:
@@ -136,6 +143,7 @@ class Broker:
         installation: Installation | None = None,
         play_check: PlayCheck | None = None,
         kits: ConnectorKits | None = None,
+        mesh: MeshKit | None = None,
     ) -> None:
         self._database = database
         self.cache = Cache()
@@ -179,6 +187,8 @@ class Broker:
         self.merges = Merges()
         self.schedules = ScheduleRunner(self)
         self.connectors = Connectors(self, kits)
+        self.mesh = Mesh(self, mesh)
+        self.mesh.build_exchange = self._build_exchange
         if kits is not None:
             self.services.connectors = tuple(kits.list_known())
         self.signs_of_life: dict[str, Endpoint] = {}
@@ -210,6 +220,7 @@ class Broker:
         await self.warm_keeper.check()
         self.schedules.start()
         await self.connectors.begin()
+        await self.mesh.begin()
         self.history.start()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self._check_queues))
 
@@ -251,6 +262,7 @@ class Broker:
         await self.history.close()
         await self.schedules.close()
         await self.connectors.close()
+        await self.mesh.close()
         await self.tree_discovery.close()
         await self.checks.close()
         await self.merges.close()
@@ -378,6 +390,11 @@ class Broker:
         self.call_listeners(tx.events)
         self.hub.publish(tx.events)
 
+    def _build_exchange(self, config: MeshConfig, keys: NodeKeys, link: MeshLink) -> EnvelopeExchange:
+        """Return what exchanges envelopes with other nodes over a connection."""
+        self.services.shares_attention = config.shares_attention
+        return EnvelopeExchange(self, link, MeshIdentity(config.mesh_id, self.services.node_id, keys))
+
     def renew_listeners(self) -> None:
         """Ask again which events are listened to, after a connector was set up or removed."""
         self._listeners = self._subscribe()
@@ -395,6 +412,7 @@ class Broker:
             *self.dispatcher.subscriptions(),
             *self.tie_breaker.subscriptions(),
             *self.connectors.subscriptions(),
+            *self.mesh.subscriptions(),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),
@@ -402,7 +420,7 @@ class Broker:
             (self._forget_acting, _NAMING_EVENTS),
             (self._forget_agent, (AgentEvent,)),
             (self._forget_people, (UserEvent,)),
-            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent)),
+            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent, NodeEvent)),
             (self._on_session, (SessionEvent,)),
             (self.schedules.on_schedule, (ScheduleEvent,)),
             (self.schedules.on_node, (NodeEvent,)),

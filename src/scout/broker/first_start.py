@@ -25,7 +25,8 @@ def create_first_records(tx: Transaction, secret: str, login: str, host: str) ->
     """Create or find the node, the operator, their agents and the token of the token file."""
     services = tx.services
     node = tx.ledger.one(Node, "local_node") or _create_node(tx, host)
-    services.node, services.paused = node.name, node.paused
+    services.node, services.node_id, services.paused = node.name, node.id, node.paused
+    services.meshed = tx.ledger.has_remote_agents()
     system = _ensure_agent(tx, AgentPath.parse("/system/broker"))
     services.system_agent = system.id
     if node.version != services.version:

@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from scout.broker.delivery import pause, terminals
+from scout.broker.mesh import requests as mesh
 from scout.broker.operations import (
     access,
     agents,
@@ -55,6 +56,7 @@ from scout.protocol import enrolment as enrolment_requests
 from scout.protocol import finish as finish_requests
 from scout.protocol import inbox as inbox_requests
 from scout.protocol import insight as insight_requests
+from scout.protocol import mesh as mesh_requests
 from scout.protocol import observation as observation_requests
 from scout.protocol import overview as overview_requests
 from scout.protocol import questions as question_requests
@@ -273,6 +275,18 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC, past=past_view.show_tree),
     tree_view_requests.ScanTree: Handler(scan.scan_tree, ASYNC),
     tree_view_requests.ReconcileTree: Handler(reconcile.reconcile_tree, ASYNC),
+    # -- mesh
+    mesh_requests.StartMesh: Handler(mesh.start_mesh, ASYNC),
+    mesh_requests.StopMesh: Handler(mesh.stop_mesh, ASYNC),
+    mesh_requests.ShowMesh: Handler(mesh.show_mesh, ASYNC),
+    mesh_requests.ListMeshNodes: Handler(mesh.list_nodes, ASYNC),
+    mesh_requests.InviteNode: Handler(mesh.invite_node, ASYNC),
+    mesh_requests.JoinMesh: Handler(mesh.join_mesh, ASYNC),
+    mesh_requests.RemoveNode: Handler(mesh.remove_node, ASYNC),
+    mesh_requests.RenameNode: Handler(mesh.rename_node, ASYNC),
+    mesh_requests.RotateLogin: Handler(mesh.rotate_login, ASYNC),
+    mesh_requests.LeaveMesh: Handler(mesh.leave_mesh, ASYNC),
+    mesh_requests.ShareAttention: Handler(mesh.share_attention, ASYNC),
     # -- connectors
     connector_requests.AddConnector: Handler(connectors.add_connector, ASYNC),
     connector_requests.ListConnectors: Handler(connectors.list_connectors, ASYNC),

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.broker import references
 from scout.broker.handlers import HANDLERS, Handler, Manner
+from scout.broker.mesh.requests import MeshCallBroker
 from scout.broker.nearby_projects import add_projects
 from scout.broker.operations import overview, waits
 from scout.broker.past.moments import PastBroker, show_past
@@ -36,7 +37,7 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(FinishBroker, ConnectorBroker, PastBroker, Protocol):
+class LocalBroker(FinishBroker, ConnectorBroker, MeshCallBroker, PastBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub

@@ -26,6 +26,7 @@ from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
 from scout.daemon.installation import SystemInstallation
 from scout.daemon.lazy_mcp import LazyMcp
+from scout.daemon.mesh import StoredMesh
 from scout.daemon.secret_file import (
     read_identity_key,
     read_node_key,
@@ -138,13 +139,13 @@ async def _listen(
 
 
 def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
-    limits = settings.rules.limits
+    limits, clock = settings.rules.limits, SystemClock()
     return Broker(
         database,
         rules=settings.rules,
         roots=settings.roots,
         default_harness=settings.harness,
-        clock=SystemClock(),
+        clock=clock,
         ids=ids,
         places=Disk(),
         blobs=FolderBlobs(Path(settings.blobs), limits.attachment, limits.attachments_total),
@@ -166,6 +167,7 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
         installation=SystemInstallation(settings.home),
         play_check=lambda wish: play_check(wish, settings),
         kits=StoredConnectors(Path(settings.connectors)),
+        mesh=StoredMesh(Path(settings.home) / "mesh", Path(settings.node_key), clock.now),
     )
 
 

@@ -120,6 +120,11 @@ class Agent(Mutable):
     sleeping_since: Time | None = None
 
     @property
+    def is_remote(self) -> bool:
+        """Whether another node lists this agent: it has no row here, and its node stands as its creator."""
+        return self.created_by.startswith("nod_")
+
+    @property
     def is_person(self) -> bool:
         """Whether this is a user in person, and not a program. An agent behind a chat is a program."""
         return self.kind is Kind.CONNECTOR and self.path.is_person

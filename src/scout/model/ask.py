@@ -36,8 +36,25 @@ class AskedChild(StrEnum):
     SEARCH = "search"
 
 
+class AskLink(Record, omit_defaults=True):
+    """An ask of another node in a chain: who waits for whom, and a hash of what was asked."""
+
+    ask_id: str
+    asker: str
+    asker_address: str
+    asker_session_id: str | None = None
+    target: str
+    target_address: str
+    target_session_id: str | None = None
+    flight_id: str = ""
+    body_hash: str = ""
+
+
 class Ask(Record):
-    """One ask. `resolved`: the canonical address of its target; `chain`: the asks it is nested in."""
+    """One ask. `resolved`: the canonical address of its target; `chain`: the asks it is nested in.
+
+    `ancestors`: those of the chain that other nodes hold, so that a loop across nodes is found.
+    """
 
     id: str
     conversation_id: str
@@ -61,6 +78,7 @@ class Ask(Record):
     work_item_id: str | None = None
     card_id: str | None = None
     chain: tuple[str, ...] = ()
+    ancestors: tuple[AskLink, ...] = ()
     created_at: Time
     expires_at: Time | None = None
 

@@ -11,6 +11,7 @@ from scout.base.machine import Mutable, change_record
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.base.time import Time
+from scout.model.mesh_receipt import MeshReceipt
 from scout.model.problems.request import TooLarge
 
 BODY_LIMIT = 256 * 1024
@@ -111,6 +112,7 @@ class DeliveryReceipt(Record):
     reason: str = ""
     attempts: int = 0
     may_repeat: bool = False
+    mesh: MeshReceipt | None = None
 
 
 class Receipt(Record):

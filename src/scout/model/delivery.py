@@ -167,6 +167,23 @@ def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Del
     )
 
 
+def hand_over(delivery: Delivery, node: str, now: Time) -> Delivery:
+    """Record that another node is asked to deliver it; its receipt or the end of the envelope settles it."""
+    if delivery.state is not DeliveryState.PENDING:
+        return delivery
+    attempts = delivery.attempts + 1
+    return move_record(DELIVERY, delivery, DeliveryMove.LEASE, now, attempts=attempts, leased_by=node)
+
+
+def settle_remotely(delivery: Delivery, now: Time) -> Delivery:
+    """Record that the agent on the other node has it."""
+    if delivery.state is DeliveryState.PENDING:  # the receipt came before the server's answer was recorded
+        delivery = hand_over(delivery, "", now)
+    if delivery.state is not DeliveryState.LEASED:
+        return delivery
+    return move_record(DELIVERY, delivery, DeliveryMove.ACK, now, problem="")
+
+
 def renew(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
     """Extend the lease of the current holder."""
     _check_holder(delivery, by)

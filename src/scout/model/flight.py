@@ -74,6 +74,7 @@ class FlightPhase(StrEnum):
     WORKING = "working"
     STEERING = "steering"
     CHECKING = "checking"
+    CANCELLING = "cancelling"
     WAITING = "waiting"
     DONE = "done"
 

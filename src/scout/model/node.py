@@ -5,6 +5,7 @@ from enum import StrEnum
 from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.mesh.member import MemberEntry
 
 
 class NodeState(StrEnum):
@@ -59,7 +60,11 @@ class Pause(Record, omit_defaults=True):
 
 
 class Node(Mutable):
-    """One machine: its folded name, its signing key, when it was last heard from, whether it is paused."""
+    """One machine: its folded name, its signing key, when it was last heard from, whether it is paused.
+
+    `member`: the entry that the founder of the mesh signed for it. `guest_key`: the key of its operator, if
+    that is another one than here. `lost_at`: since when it is unreachable.
+    """
 
     name: str
     local: bool = False
@@ -69,6 +74,9 @@ class Node(Mutable):
     version: str | None = None
     last_seen: Time | None = None
     paused: Pause | None = None
+    member: MemberEntry | None = None
+    guest_key: str | None = None
+    lost_at: Time | None = None
 
 
 def pause_node(node: Node, by: str, now: Time, *, reason: str = "") -> Node:
@@ -84,10 +92,47 @@ def resume_node(node: Node, now: Time) -> Node:
 
 
 def move_node(
-    node: Node, move: NodeMove, now: Time, *, seen: int | None = None, public_key: str | None = None
+    node: Node,
+    move: NodeMove,
+    now: Time,
+    *,
+    seen: int | None = None,
+    public_key: str | None = None,
+    last_seen: Time | None = None,
 ) -> Node:
     """Return the node after a move; an admitted node takes its new key."""
-    return move_record(NODE, node, move, now, seen=seen, public_key=public_key or node.public_key)
+    return move_record(
+        NODE,
+        node,
+        move,
+        now,
+        seen=seen,
+        public_key=public_key or node.public_key,
+        last_seen=last_seen or node.last_seen,
+        lost_at=now if move is NodeMove.LOSE else None,
+    )
+
+
+def set_member(node: Node, member: MemberEntry, now: Time, *, operator_key: str | None) -> Node:
+    """Return the node with the entry that the founder signed: its name and its key are those of the entry.
+
+    `operator_key`: the key of the operator here; a node of another one is a guest here.
+    """
+    foreign = operator_key is not None and member.operator_key != operator_key
+    return change_record(
+        "node",
+        node,
+        now,
+        name=member.name,
+        public_key=member.public_key,
+        member=member,
+        guest_key=member.operator_key if foreign else None,
+    )
+
+
+def rename_node(node: Node, name: str, now: Time) -> Node:
+    """Return the node under another name."""
+    return change_record("node", node, now, name=name)
 
 
 def update_node(

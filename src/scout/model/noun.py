@@ -15,6 +15,8 @@ from scout.model.delivery import DELIVERY, Delivery
 from scout.model.endpoint import ENDPOINT, Endpoint
 from scout.model.flight import FLIGHT, Flight
 from scout.model.grant import GRANT, Grant
+from scout.model.mesh.member import INVITATION, Invitation
+from scout.model.mesh.outbox import OUTBOX, OutboxEntry
 from scout.model.node import NODE, Node
 from scout.model.people.binding import BINDING, Binding
 from scout.model.people.chat_post import CHAT_POST, ChatPost
@@ -66,10 +68,12 @@ _TABLE = (
     Noun(RefKind.KEY, ConnectorKey, KEY, frozenset({"last_used_at"})),
     Noun(RefKind.LINK_CODE, LinkCode, LINK_CODE),
     Noun(RefKind.NODE, Node, NODE, frozenset({"last_seen"})),
+    Noun(RefKind.INVITATION, Invitation, INVITATION),
     Noun(RefKind.TOKEN, Token, TOKEN, frozenset({"last_used_at"})),
     Noun(RefKind.GRANT, Grant, GRANT),
     Noun(RefKind.SCHEDULE, Schedule, SCHEDULE),
     Noun(RefKind.RESERVATION, Reservation, RESERVATION),
+    Noun(RefKind.ENVELOPE, OutboxEntry, OUTBOX),
 )
 
 NOUNS: dict[RefKind, Noun] = {noun.kind: noun for noun in _TABLE}

@@ -21,8 +21,10 @@ class RefKind(StrEnum):
     CONVERSATION = "conversation"
     DELIVERY = "delivery"
     ENDPOINT = "endpoint"
+    ENVELOPE = "envelope"
     FLIGHT = "flight"
     GRANT = "grant"
+    INVITATION = "invitation"
     KEY = "key"
     LINK_CODE = "link_code"
     MESSAGE = "message"
@@ -49,8 +51,10 @@ PREFIXES = {
     RefKind.CONVERSATION: "cnv",
     RefKind.DELIVERY: "dlv",
     RefKind.ENDPOINT: "ept",
+    RefKind.ENVELOPE: "env",
     RefKind.FLIGHT: "flt",
     RefKind.GRANT: "grt",
+    RefKind.INVITATION: "inv",
     RefKind.KEY: "key",
     RefKind.LINK_CODE: "lnk",
     RefKind.MESSAGE: "msg",

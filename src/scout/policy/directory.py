@@ -45,6 +45,7 @@ class Wanted(Record):
 
     `exact`: an absent workspace or profile matches only agents without one. `homeless`: agents without
     a node. `harness` and `model` match agents with such an instance, and agents that have neither.
+    `own`: only agents of this node, not those of others.
     """
 
     definition_id: str
@@ -57,6 +58,7 @@ class Wanted(Record):
     model: str | None = None
     online: bool = False
     project_root: str | None = None
+    own: bool = False
 
 
 class Directory(Protocol):
@@ -94,6 +96,10 @@ class Directory(Protocol):
     def alias(self, name: str) -> Alias | None: ...
     def aliases_of(self, agent_id: str, limit: int) -> Sequence[Alias]: ...
     def node(self, name: str) -> Node | None: ...
+    def nodes_like(self, prefix: str, limit: int) -> Sequence[str]:
+        """Return names of nodes that begin with this text."""
+        ...
+
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
         """Return definitions and aliases that share one of these keys (see `nearest.build_keys`)."""
         ...
@@ -128,7 +134,7 @@ class Instance(Record):
     def canonical(self) -> str:
         agent = self.agent
         if agent.definition_id is None:
-            return str(agent.path)
+            return agent.id if agent.is_remote else str(agent.path)  # a path names an agent of this node
         base = (agent.definition_id, agent.workspace, agent.profile)
         return _build_address(*base, harness=self.harness, model=self.model, node=agent.node)[1]
 

@@ -164,6 +164,9 @@ class Fleet:
     def node(self, name: str) -> Node | None:
         return self._nodes.get(name)
 
+    def nodes_like(self, prefix: str, limit: int) -> Sequence[str]:
+        return sorted(name for name in self._nodes if name.startswith(prefix))[:limit]
+
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
         found: set[str] = set()
         for key in sorted(keys):

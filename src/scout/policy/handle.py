@@ -100,7 +100,7 @@ def find_alias_fault(alias: Alias, directory: Directory) -> str | None:
     """Return why an alias no longer resolves, or None if it does."""
     if alias.state is AliasState.BROKEN:
         return alias.reason or "it is marked as broken"
-    if directory.find(Wanted(definition_id=alias.name), 1):
+    if directory.find(Wanted(definition_id=alias.name, own=True), 1):
         return "an agent of this name was registered later"
     if alias.target.session_id is not None:
         return None if directory.session(alias.target.session_id) else "its session is gone"
@@ -160,7 +160,7 @@ class Handles:
         return replace(found, rule="alias", demand=demand, alias_id=alias.id, alias_revision=alias.revision)
 
     def _build_alias_broken(self, alias: Alias, fault: str) -> Diagnostic:
-        found = self.directory.find(Wanted(definition_id=alias.name), _SHOWN)
+        found = self.directory.find(Wanted(definition_id=alias.name, own=True), _SHOWN)
         target = self.directory.agent(alias.target.agent_id or "")
         readings = [
             *found,
@@ -246,7 +246,7 @@ class Handles:
         if agent is None:
             raise self.build_unknown(otherwise)
         if agent.lifecycle is Lifecycle.RETIRED:
-            raise Stuck(lambda: resolve_refusals.build_retired(self.text, agent))
+            raise Stuck(lambda: self._build_retired(agent))
         return self.choose_instance(agent, Demand(session_id=session_id), rule, endpoint_id)
 
     def choose_instance(
@@ -347,10 +347,19 @@ class Handles:
         near = self._list_instances(found, Demand(harness=pool.harness, model=pool.model))
         return resolve_refusals.build_mismatch(self.text, address, endpoints, bool(with_harness), near)
 
+    def _build_retired(self, agent: Agent) -> Diagnostic:
+        if agent.is_remote:  # only its own node knows whether it is retired, and may revive it
+            return resolve_refusals.build_unknown(self.text, f"{agent.node} no longer lists it", ())
+        return resolve_refusals.build_retired(self.text, agent)
+
     def _build_nothing(self, address: Address, wanted: Wanted) -> Diagnostic:
         node = self.directory.node(address.node) if address.node else None
         if node is not None and node.state is not NodeState.ONLINE:
             return resolve_refusals.build_peer_unreachable(node)
+        if address.node and node is None:
+            near = resolve_refusals.find_nearest_nodes(address.node, self.directory)
+            if near:
+                return resolve_refusals.build_unknown_node(self.text, address, near)
         tombstone = self.directory.retired(wanted)
         if tombstone is not None:
             return resolve_refusals.build_retired(self.text, tombstone)
@@ -372,9 +381,12 @@ class Handles:
 def format_agent_address(agent: Agent, directory: Directory, node: str | None = None) -> str:
     """Return the shortest handle that resolves to this agent for a caller outside every project, on `node`.
 
-    The handle never contains a harness or model. An agent without a handle is shown by its path.
+    The handle never contains a harness or model. An agent without a handle is shown by its path, one of
+    another node by its id.
     """
     address = find_address(agent, directory, node)
+    if address is None and agent.is_remote:
+        return Instance(agent=agent).canonical
     return address.canonical if address else str(agent.path)
 
 
@@ -392,7 +404,7 @@ def find_shorter_alias(agent: Agent, address: str, directory: Directory) -> str 
         for alias in directory.aliases_of(agent.id, _SHOWN)
         if alias.state is AliasState.ACTIVE
         and (alias.target.session_id, alias.target.harness, alias.target.model) == (None, None, None)
-        and not directory.find(Wanted(definition_id=alias.name), 1)
+        and not directory.find(Wanted(definition_id=alias.name, own=True), 1)
     ]
     return min((name for name in names if len(name) < len(address)), key=len, default=None)
 

@@ -67,7 +67,7 @@ def decide_registration(wish: RegistrationWish, directory: Directory) -> Registr
 def check_alias(name: object, directory: Directory) -> str:
     """Return the folded name of a new alias; refuse reserved words and the names of live definitions."""
     folded = check_name(fold_segment(name))
-    if directory.find(Wanted(definition_id=folded), 1):
+    if directory.find(Wanted(definition_id=folded, own=True), 1):
         other = Remedy(operation="alias.set", parameters={"name": f"my-{folded}", "target": f"@{folded}"})
         raise Refused(AliasShadows(alias=folded, definition=folded, remedies=(other,)))
     return folded

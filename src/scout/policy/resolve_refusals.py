@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from scout.base.refusal import PLACEHOLDER, Candidate, Diagnostic, Remedy
 from scout.identity.address import Address
 from scout.model.agent import Agent, Lifecycle
@@ -23,6 +25,7 @@ from scout.policy.directory import Directory
 from scout.policy.nearest import build_keys, rank_names
 
 _NEAREST = 5
+_NODES = 200  # most nodes that are compared with a mistyped one
 
 
 def build_unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> Diagnostic:
@@ -46,6 +49,20 @@ def build_no_such_qualifier(text: str, address: Address, siblings: tuple[Candida
         reason=f"{address.definition_id} exists, but not with {named}",
         candidates=siblings,
         remedies=_suggest_addresses([one.address for one in siblings[:3]]),
+    )
+
+
+def build_unknown_node(text: str, address: Address, near: Sequence[str]) -> Diagnostic:
+    """Refuse a handle with an unknown node, with the same handle on the nearest nodes."""
+    addresses = [replace(address, node=name).canonical for name in near]
+    return UnknownTarget(
+        address=text[:200],
+        reason=f"no node is called {address.node}",
+        candidates=tuple(Candidate(address=one) for one in addresses),
+        remedies=(
+            *_suggest_addresses(addresses[:3]),
+            Remedy(operation="mesh.status", parameters={}, why="show the nodes"),
+        ),
     )
 
 
@@ -121,7 +138,7 @@ def build_no_session(text: str) -> Diagnostic:
 
 def build_peer_unreachable(node: Node) -> Diagnostic:
     look = Remedy(operation="mesh.status", parameters={}, why="show the nodes")
-    return PeerUnreachable(node=node.name, last_seen=node.last_seen, remedies=(look,))
+    return PeerUnreachable(node=node.name, last_seen=node.last_seen, since=node.lost_at, remedies=(look,))
 
 
 def build_alias_broken(
@@ -148,6 +165,11 @@ def find_nearest_names(name: str, directory: Directory) -> list[str]:
     near = directory.near(build_keys(name), _NEAREST * 2)
     longer = directory.prefixed(name, _NEAREST)
     return [f"@{word}" for word in rank_names(name, {*near, *longer}, _NEAREST)]
+
+
+def find_nearest_nodes(name: str, directory: Directory) -> tuple[str, ...]:
+    """Return the names of nodes similar to the name; they share its first letter."""
+    return rank_names(name, directory.nodes_like(name[:1], _NODES), _NEAREST)
 
 
 def measure_distance(text: str, address: str) -> float:

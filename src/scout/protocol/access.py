@@ -224,6 +224,7 @@ class AddGrant(Write[GrantView]):
     action: Annotated[Action, describe("address, ask, spawn, read or control")]
     agent: Annotated[Address | None, describe("the agent that receives the right")] = None
     holder: Annotated[Words | None, describe("or all agents of this user")] = None
+    node: Annotated[Words | None, describe("or all agents of this guest machine")] = None
     path: Annotated[Words | None, describe("applies to this path and everything below it")] = None
     channel: Annotated[Words | None, describe("or to this channel")] = None
     project: Annotated[Words | None, describe("or this project")] = None

@@ -133,6 +133,7 @@ class Who(Request[Page[AgentView]]):
     online: Annotated[bool, describe("only agents that are online")] = False
     retired: Annotated[bool, describe("include retired agents")] = False
     all: Annotated[bool, describe("include people and Scout's own agents")] = False
+    all_nodes: Annotated[bool, describe("include agents of the other nodes of the mesh")] = False
     cursor: Cursor = None
     limit: Limit = None
     at: At = None

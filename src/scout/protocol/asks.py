@@ -8,6 +8,7 @@ from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.ask import Ask, AskedChild, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import Flight, FlightState
+from scout.model.mesh_receipt import MeshReceipt
 from scout.model.waiting import WaitingKind
 from scout.protocol.parameters import At, Body, Cursor, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Page, PastMoment, Request, Write
@@ -86,6 +87,7 @@ class FlightView(Flight):
     model_resolved: str | None = None
     model_observed: str | None = None
     effort: str | None = None
+    mesh: MeshReceipt | None = None
     moment: PastMoment = UNSET
 
 

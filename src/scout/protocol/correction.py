@@ -19,7 +19,7 @@ from scout.identity.problem import ReservedName
 from scout.model.agent import CONFIG_KEYS
 from scout.model.problems.request import NotFound, TooLarge
 from scout.model.problems.session import HarnessUnavailable
-from scout.model.problems.target import AmbiguousEndpoint
+from scout.model.problems.target import AmbiguousEndpoint, RemoteTarget
 from scout.protocol.request import Request
 
 _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
@@ -76,6 +76,9 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     own = list_parameters(request)
     if isinstance(problem, ReservedName):
         return _rename(request.operation, own, problem)
+    if isinstance(problem, RemoteTarget):
+        there = Remedy(operation=request.operation, parameters=own, why=f"on {problem.node}")
+        return replace(problem, remedies=(there,))
     attached = _attach_body(request.operation, own) if isinstance(problem, TooLarge) else ()
     if attached:
         return replace(problem, remedies=attached)

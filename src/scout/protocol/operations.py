@@ -23,6 +23,7 @@ from scout.protocol import (
     finish,
     inbox,
     insight,
+    mesh,
     observation,
     overview,
     questions,
@@ -67,6 +68,7 @@ REQUESTS: tuple[type[Request[Any]], ...] = list_classes(
         users,
         bindings,
         connectors,
+        mesh,
     ),
     Request,
     lambda request: bool(request.operation),
@@ -103,8 +105,6 @@ _LOCAL = (
     build_local_operation("verify", "Replay the log on a copy and compare the result with the tables."),
     build_local_operation("backup", "Back up the store while it is in use.", "file"),
     build_local_operation("restore", "Replace the store with a backup.", "file"),
-    # Planned operations that remedies of the pure rooms already name (docs/decisions/0033).
-    build_local_operation("mesh.status", "Show the machines of the mesh."),
 )
 
 OPERATIONS: dict[str, Operation] = {

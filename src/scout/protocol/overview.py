@@ -30,7 +30,10 @@ MOST_BUCKETS = 500
 
 
 class Status(Record, omit_defaults=True):
-    """The daemon's address and state, the state of each connector, and a history that is being built."""
+    """The daemon's address and state, the state of each connector, and a history that is being built.
+
+    `meshed`: this machine belongs to a mesh.
+    """
 
     url: str
     socket: str
@@ -41,6 +44,7 @@ class Status(Record, omit_defaults=True):
     paused: Pause | None = None
     connectors: dict[str, str] = {}
     history: HistoryProgress | None = None
+    meshed: bool = False
 
 
 class ShowStatus(Request[Status]):

@@ -16,6 +16,7 @@ from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.events.asks import SweepNudged, SweepSettled
 from scout.model.events.chats import ChatReceived, ChatStranger
 from scout.model.events.envelope import Event
+from scout.model.events.mesh import EnvelopeReceived
 from scout.model.events.talk import AttachmentStored
 from scout.model.flight import Flight
 from scout.model.people.chat_post import ChatPost
@@ -36,6 +37,7 @@ _Statement = tuple[str, tuple[Any, ...]]
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
 
 DERIVED_TABLES = {
+    "envelopes_received": ("envelope_id", "node_id", "seq", "subject"),
     "endpoint_words": ("agent_id", "harness", "word", "endpoint_id"),
     "reachable": ("definition_id", "agent_id"),
     "native_sessions": ("harness", "native_id", "session_id"),
@@ -353,6 +355,14 @@ def _write_received(rows: DerivedRows, event: ChatReceived) -> None:
     rows.connection.execute("INSERT INTO chat_received VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
+def _write_envelope(rows: DerivedRows, event: EnvelopeReceived) -> None:
+    """Store that an envelope was taken. A second event of the same id is an error."""
+    one = event.payload
+    if one.authentic:
+        row = (one.envelope_id, one.node_id, event.seq, one.subject)
+        rows.connection.execute("INSERT INTO envelopes_received VALUES (?, ?, ?, ?)", row)
+
+
 def _write_stranger(rows: DerivedRows, event: ChatStranger) -> None:
     row = (event.payload.connector, event.payload.hashed, event.payload.day)
     rows.connection.execute("INSERT OR IGNORE INTO chat_strangers VALUES (?, ?, ?)", row)
@@ -410,6 +420,7 @@ _BY_EVENT: dict[type[Event], Callable[[DerivedRows, Any], None]] = {
     AttachmentStored: _write_upload,
     ChatReceived: _write_received,
     ChatStranger: _write_stranger,
+    EnvelopeReceived: _write_envelope,
     SweepNudged: _write_nudge,
     SweepSettled: _end_sweep,
 }
@@ -423,6 +434,7 @@ _TABLES_OF: dict[type[Record], tuple[str, ...]] = {
     ChatStranger: ("chat_strangers",),
     Delivery: ("followed",),
     Endpoint: ("endpoint_words", "reachable"),
+    EnvelopeReceived: ("envelopes_received",),
     Flight: ("sweeps",),
     Member: ("followed",),
     Message: ("followed", "file_messages"),

@@ -13,6 +13,7 @@ from scout.model.endpoint import Endpoint, is_online
 from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.directory import Wanted
+from scout.store import mirror
 from scout.store.ledger import Ledger
 from scout.store.table import get_table
 
@@ -30,8 +31,8 @@ class View(NamedTuple):
     projects: tuple[str, ...] = ()
 
     def shows(self, agent: Agent) -> bool:
-        """Whether this view includes the agent."""
-        below = any(path.contains(agent.path) for path in self.paths)
+        """Whether this view includes the agent. A path names an agent of this node only."""
+        below = not agent.is_remote and any(path.contains(agent.path) for path in self.paths)
         return self.everybody or agent.owner in self.users or agent.project_root in self.projects or below
 
     @property
@@ -47,6 +48,13 @@ class View(NamedTuple):
         bounds = [bound for path in self.paths for bound in (f"{path}", f"{path}/", f"{path}0")]
         return f"({' OR '.join(terms) or '0'})", [*self.users, *self.projects, *bounds]
 
+    @property
+    def remote_term(self) -> tuple[str, list[Any]]:
+        """Return the view as a condition on `remote_agents r`; paths and projects are of this node."""
+        if self.everybody:
+            return "1", []
+        return f"({' OR '.join('+r.owner = ?' for _ in self.users) or '0'})", list(self.users)
+
 
 def find_work_tree_agent(ledger: Ledger, folder: str) -> Agent | None:
     """Return the agent that was spawned with the work tree in this folder."""
@@ -54,20 +62,60 @@ def find_work_tree_agent(ledger: Ledger, folder: str) -> Agent | None:
 
 
 class StoredDirectory:
-    """The directory as one caller sees it at one time. It stores nothing itself."""
+    """The directory as one caller sees it at one time. It stores nothing itself.
 
-    def __init__(self, ledger: Ledger, view: View, now: Time, online_within: float = 90) -> None:
+    `meshed`: agents of other nodes are known, and the mirror is looked at after the agents of this node.
+    """
+
+    def __init__(
+        self, ledger: Ledger, view: View, now: Time, online_within: float = 90, *, meshed: bool = False
+    ) -> None:
         self._ledger = ledger
         self._view = view
         self._user = view.user
         self._now = now
         self._online_within = online_within
+        self._meshed = meshed
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
         found = self._select(wanted, limit, _ONLINE)
         if wanted.online and len(found) < limit and self._ledger.has_signs:
             found += self._find_heard(wanted, {agent.id for agent in found}, limit - len(found))
+        if len(found) < limit:
+            found += self._find_remote(wanted, limit - len(found))
         return tuple(found)
+
+    def _find_remote(self, wanted: Wanted, limit: int) -> list[Agent]:
+        """Return matching agents of other nodes."""
+        if not self._is_elsewhere(wanted):
+            return []
+        where, values = self._build_remote_conditions(wanted)
+        query = f"{mirror.SELECT} WHERE {where} LIMIT ?"
+        return [one.agent for one in self._ledger.remote_agents(query, *values, limit)]
+
+    def _is_elsewhere(self, wanted: Wanted) -> bool:
+        """Whether agents of other nodes may match: they have no project here."""
+        here = wanted.own or wanted.homeless or wanted.project_root is not None
+        return self._meshed and not here
+
+    def _build_remote_conditions(self, wanted: Wanted) -> tuple[str, list[Any]]:
+        seen, values = self._view.remote_term
+        terms = [seen, mirror.LISTED, "r.definition_id = ?"]
+        values.append(wanted.definition_id)
+        for column, value in (("workspace", wanted.workspace), ("profile", wanted.profile)):
+            if value is not None or wanted.exact:
+                terms.append(f"r.{column} IS ?")
+                values.append(value)
+        if wanted.node is not None:
+            rare = "+" if wanted.workspace is not None else ""
+            terms.append(f"{rare}r.node_id = (SELECT id FROM nodes WHERE name = ?)")
+            values.append(wanted.node)
+        if wanted.online:
+            terms.append("r.online = 1 AND n.state = 'online'")
+        if wanted.harness is not None or wanted.model is not None:
+            terms.append(f"({_REMOTE_RUNS} OR {_REMOTE_OPEN})")
+            values += [wanted.harness, wanted.harness, wanted.model or ""]
+        return " AND ".join(terms), values
 
     def _find_heard(self, wanted: Wanted, known: Collection[str], limit: int) -> list[Agent]:
         """Return agents that are online by a heartbeat that is not in their rows yet."""
@@ -88,6 +136,14 @@ class StoredDirectory:
             return len(self.find(wanted, _COUNTED))
         where, values = self._build_conditions(wanted, _ONLINE)
         query = f"SELECT count(*) FROM (SELECT 1 FROM {_SOURCE[False]} WHERE {where} LIMIT ?)"
+        count = int(next(self._rows(query, *values, _COUNTED))[0])
+        return min(count + self._count_remote(wanted), _COUNTED)
+
+    def _count_remote(self, wanted: Wanted) -> int:
+        if not self._is_elsewhere(wanted):
+            return 0
+        where, values = self._build_remote_conditions(wanted)
+        query = f"SELECT count(*) FROM (SELECT 1 FROM {mirror.SOURCE} WHERE {where} LIMIT ?)"
         return int(next(self._rows(query, *values, _COUNTED))[0])
 
     def _build_conditions(self, wanted: Wanted, online: str) -> tuple[str, list[Any]]:
@@ -152,7 +208,9 @@ class StoredDirectory:
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
         read = get_table(Endpoint).read
-        return [self._ledger.with_sign(read(data)) for (data,) in self._rows(query, agent_id)]
+        found = [self._ledger.with_sign(read(data)) for (data,) in self._rows(query, agent_id)]
+        remote = self._ledger.remote_agent(agent_id) if self._meshed and not found else None
+        return found if remote is None else remote.endpoints
 
     def endpoint(self, endpoint_id: str) -> Endpoint | None:
         return self._ledger.get(Endpoint, endpoint_id)
@@ -178,20 +236,30 @@ class StoredDirectory:
     def node(self, name: str) -> Node | None:
         return self._one(Node, "SELECT data FROM nodes WHERE name = ?", name)
 
+    def nodes_like(self, prefix: str, limit: int) -> Sequence[str]:
+        query = "SELECT name FROM nodes WHERE name >= ? AND name < ? ORDER BY name LIMIT ?"
+        return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", limit)]
+
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
         marks = ", ".join("?" for _ in keys)
-        held, values = self._held_condition
-        alike = f"SELECT DISTINCT n.name FROM name_keys n WHERE n.key IN ({marks}) AND {held}"
-        query = f"{alike} ORDER BY n.name LIMIT ?"
-        return [name for (name,) in self._rows(query, *sorted(keys), *values, limit)]
+        return self._list_names("name_keys", f"n.key IN ({marks})", sorted(keys), limit)
 
     def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
         # The first text after every text with this prefix; a folded name holds nothing beyond 'z'.
-        held, values = self._held_condition
-        query = (
-            f"SELECT n.name FROM names n WHERE n.name >= ? AND n.name < ? AND {held} ORDER BY n.name LIMIT ?"
-        )
-        return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", *values, limit)]
+        return self._list_names("names", "n.name >= ? AND n.name < ?", [prefix, f"{prefix}{{"], limit)
+
+    def _list_names(self, table: str, condition: str, values: list[str], limit: int) -> list[str]:
+        """Return the names that a caller sees, of agents here and on other nodes, and of its aliases."""
+        sources = [(table, self._held_condition)]
+        if self._meshed:
+            sources.append((f"remote_{table}", self._remote_held_condition))
+        found: set[str] = set()
+        for source, (held, more) in sources:
+            named = f"SELECT DISTINCT n.name FROM {source} n WHERE {condition} AND {held}"
+            found.update(
+                name for (name,) in self._rows(f"{named} ORDER BY n.name LIMIT ?", *values, *more, limit)
+            )
+        return sorted(found)[:limit]
 
     def ever_prefixed(self, prefix: str, limit: int) -> Sequence[str]:
         """Return the names that were ever used, also those that no live agent has."""
@@ -201,7 +269,22 @@ class StoredDirectory:
     def in_workspace(self, workspace: str, limit: int) -> Sequence[Agent]:
         seen, values = self._view.term
         query = f"SELECT data FROM agents a WHERE workspace = ? AND {_LIVE} AND {seen} ORDER BY id LIMIT ?"
-        return [decode(data, Agent) for (data,) in self._rows(query, workspace, *values, limit)]
+        found = [decode(data, Agent) for (data,) in self._rows(query, workspace, *values, limit)]
+        if self._meshed and len(found) < limit:
+            seen, values = self._view.remote_term
+            query = f"{mirror.SELECT} WHERE {mirror.LISTED} AND r.workspace = ? AND {seen} LIMIT ?"
+            there = self._ledger.remote_agents(query, workspace, *values, limit - len(found))
+            found += [one.agent for one in there]
+        return found
+
+    @property
+    def _remote_held_condition(self) -> tuple[str, list[Any]]:
+        """Return the condition that a visible agent of another node has a name."""
+        seen, values = self._view.remote_term
+        listed = (
+            f"SELECT 1 FROM remote_agents r WHERE r.definition_id = n.name AND {mirror.LISTED} AND {seen}"
+        )
+        return f"EXISTS ({listed})", values
 
     @property
     def _held_condition(self) -> tuple[str, list[Any]]:
@@ -225,7 +308,7 @@ class StoredDirectory:
 # Every table that a lookup reads.
 _TABLES = frozenset(
     {"agents", "aliases", "endpoints", "endpoint_words", "name_keys", "names", "native_sessions", "nodes"}
-    | {"reachable"}
+    | {"reachable", "remote_agents", "remote_name_keys", "remote_names", "remote_words"}
 )
 # Online agents are searched among those that can be online: CROSS JOIN keeps SQLite to this order.
 _SOURCE = {False: "agents a", True: "reachable r CROSS JOIN agents a ON a.id = r.agent_id"}
@@ -246,6 +329,13 @@ _RUNS = (
 _OPEN = (
     "NOT EXISTS (SELECT 1 FROM endpoint_words w WHERE w.agent_id = a.id"
     " AND (w.harness <> '' OR w.word <> ''))"
+)
+_REMOTE_RUNS = (
+    "EXISTS (SELECT 1 FROM remote_words w WHERE w.agent_id = r.id"
+    " AND (? IS NULL OR w.harness = ?) AND w.word = ?)"
+)
+_REMOTE_OPEN = (
+    "NOT EXISTS (SELECT 1 FROM remote_words w WHERE w.agent_id = r.id AND (w.harness <> '' OR w.word <> ''))"
 )
 _BASE = "coalesce(a.working_dir, a.project_root) = ? AND a.kind = 'agent' AND a.profile IS NULL"
 _BORN = (

@@ -9,8 +9,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
+from scout.model.mesh.entry import AgentEntry
+from scout.model.remote_agent import RemoteAgent
+from scout.store import mirror
 from scout.store.history.feed import Batch, prepare_batch, store_batch
 from scout.store.log import read_last_seq
 from scout.store.memory import KEPT, LONGEST
@@ -77,10 +81,30 @@ class Ledger:
         known = unit.find(ident) if unit is not None else None
         found: T | None = known if isinstance(known, kind) else get_table(kind).get(self._connection, ident)
         if found is None:
-            return None
+            return self._get_remote(ident) if kind is Agent else None  # pyright: ignore[reportReturnType] (T is Agent)
         if unit is not None and found is not known:
             unit.memory.keep(found)
         return self.with_sign(found) if self._signs and kind is Endpoint else found
+
+    def _get_remote(self, ident: str) -> Agent | None:
+        found = self.remote_agent(ident)
+        return found.agent if found is not None else None
+
+    def remote_agent(self, ident: str) -> RemoteAgent | None:
+        """Return an agent of another node from the mirror."""
+        return next(iter(self.remote_agents(mirror.BY_ID, ident)), None)
+
+    def list_sender(self, entry: AgentEntry, owner: str) -> None:
+        """Add an agent of another node that speaks before the directory has brought its entry."""
+        mirror.write_entries(self.connection, [entry], owner)
+
+    def remote_agents(self, query: str, *values: Any) -> list[RemoteAgent]:
+        """Return the agents of other nodes that a query of the mirror finds."""
+        return [mirror.read_row(*row) for row in self.select(mirror.MIRROR_TABLES, query, values)]
+
+    def has_remote_agents(self) -> bool:
+        """Whether agents of other nodes are known."""
+        return bool(self._connection.execute(mirror.EXISTS).fetchone()[0])
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
         """Return the first ids that begin with this text."""

@@ -25,6 +25,8 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant
+from scout.model.mesh.member import Invitation
+from scout.model.mesh.outbox import OutboxEntry
 from scout.model.node import Node
 from scout.model.people.binding import Binding
 from scout.model.people.chat_post import ChatPost
@@ -204,6 +206,7 @@ _TABLES = (
         "connector_keys", ConnectorKey, ("connector", "external_id", "user", "state"), has_unique_columns=True
     ),
     Table("link_codes", LinkCode, ("hashed", "user", "connector", "state"), has_unique_columns=True),
+    Table("invitations", Invitation, ("state", "expires_at")),
     Table("nodes", Node, ("name", "local", "state"), has_unique_columns=True),
     Table(
         "tokens",
@@ -217,6 +220,20 @@ _TABLES = (
         "reservations",
         Reservation,
         ("agent_id", "session_id", "flight_id", "root", "state", "expires_at"),
+    ),
+    Table(
+        "outbox",
+        OutboxEntry,
+        (
+            "node_id",
+            "kind",
+            "subject",
+            "conversation_id",
+            "delivery_id",
+            "state",
+            "next_attempt_at",
+            "expires_at",
+        ),
     ),
 )
 

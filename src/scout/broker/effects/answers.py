@@ -89,7 +89,7 @@ def _notify_asker(
     step = QuestionMove.ANSWER if answered else QuestionMove.DECLINE
     said = MessageKind.ANSWER if answered else MessageKind.CHAT
     kind, asker, reason = QUESTION_EVENTS[step], question.asker_id, "" if answered else question.reason
-    flight = _resume_flight(tx, question)
+    flight = resume_waiting_flight(tx, question)
     if tx.services.is_awaited(f"{question.id} {asker}"):
         return notices.record_and_notify(
             tx,
@@ -123,7 +123,7 @@ def record_close(
 ) -> Noticed[Question]:
     """Close a question that needs no answer, and notify the responder's inbox."""
     closed = close_question(question, tx.now, seen=seen, reason=reason)
-    _resume_flight(tx, question)
+    resume_waiting_flight(tx, question)
     owes = question.responder_id if question.state is QuestionState.OPEN else None
     text = f"no answer is needed: {question.body}"
     step = QuestionMove.CLOSE
@@ -132,7 +132,7 @@ def record_close(
     )
 
 
-def _resume_flight(tx: Transaction, question: Question) -> Flight | None:
+def resume_waiting_flight(tx: Transaction, question: Question) -> Flight | None:
     """Resume the flight that waited for the question, and return it."""
     flight = tx.get(Flight, question.flight_id)
     on = flight.waiting_on if flight is not None and flight.is_asking else None

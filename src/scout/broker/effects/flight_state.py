@@ -6,6 +6,7 @@ from scout.base.refusal import Remedy
 from scout.broker.effects import answers, family, notices, reservations, scheduled_runs
 from scout.broker.routing import attention_items, posts, wake
 from scout.broker.routing.attention_items import close_held_item
+from scout.broker.routing.remote import is_remote
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Lifecycle
@@ -197,9 +198,18 @@ def _update_work(tx: Transaction, flight: Flight) -> None:
 
 
 def complete_with_answer(
-    tx: Transaction, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
+    tx: Transaction,
+    flight: Flight,
+    text: str,
+    by: CompletedBy,
+    attachments: tuple[Attachment, ...] = (),
+    *,
+    message_id: str | None = None,
 ) -> Flight:
-    """Complete an ask with its first reply, posted in its conversation and delivered to the asker."""
+    """Complete an ask with its first reply, posted in its conversation and delivered to the asker.
+
+    `message_id`: the id under which another node has stored the reply.
+    """
     ask, text = tx.need(Ask, "ask", flight.ask_id), hide_tokens(tx, text)
     if flight.state is FlightState.QUEUED:
         flight = record_start(tx, start_flight(flight, tx.now))
@@ -212,6 +222,7 @@ def complete_with_answer(
         text,
         sender=flight.target,
         kind=MessageKind.FINAL,
+        message_id=message_id,
         attachments=attachments,
         ask_id=ask.id,
         flight_id=flight.id,
@@ -220,6 +231,8 @@ def complete_with_answer(
     )
     done = complete_flight(flight, text, tx.now, by=by, message_id=message.id)
     finish_flight(tx, flight, done)
+    if is_remote(tx, ask.sender):
+        return done  # the asker's node delivers the answer there
     if ask.reply_mode is ReplyMode.NOTIFY or ask.reply_to or ask.reply_to_session_id:
         target, session = ask.reply_to or ask.sender, ask.reply_to_session_id
         said = replace(message, flight_id=None)  # only the ask is delivered for the flight
@@ -243,6 +256,8 @@ def _notify_failure(tx: Transaction, flight: Flight) -> None:
     ask = tx.get(Ask, flight.ask_id)
     if ask is None or ask.reply_mode is ReplyMode.NONE or _is_asker_aware(tx, flight, ask):
         return
+    if is_remote(tx, ask.sender):
+        return  # the asker's node tells it
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
     tries = [f"try: {build_command_line(remedy)}" for remedy in remedies]
     text = "\n".join([f"{tx.address(flight.target)} {flight.state}: {flight.reason}", *tries])
@@ -280,7 +295,7 @@ def _notify_bounce(tx: Transaction, delivery: Delivery) -> None:
 def _alert_person(tx: Transaction, delivery: Delivery, text: str) -> None:
     """Show a person the failure of a plain message in the inbox, once per agent."""
     sender = tx.agent(delivery.sender)
-    if sender is not None and sender.is_person:
+    if sender is not None and sender.is_person and not sender.is_remote:
         attention_items.open_item(
             tx,
             AttentionKind.FAILURE,

@@ -9,7 +9,7 @@ from scout.broker.routing import conversations, users
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction import admission
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.identity.address import fold
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import lex
@@ -45,7 +45,9 @@ from scout.model.events.directory import (
     GrantRevoked,
 )
 from scout.model.grant import Grant, GrantMove, GrantScope, check_grant, end_grant
+from scout.model.node import Node
 from scout.model.problems.request import NotFound
+from scout.model.remote_agent import find_node_owner
 from scout.model.session import Session, SessionState
 from scout.model.token import Token, TokenKind, TokenState
 from scout.policy.handle import find_alias_fault
@@ -184,7 +186,7 @@ def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
 def create_card(tx: Transaction, request: CreateCard) -> Card:
     """Create a card (a return address) for the caller, or for an agent that the caller controls."""
     agent_id = tx.resolve(request.agent).agent.id if request.agent else tx.sender
-    agent = tx.need(Agent, "agent", agent_id)
+    agent = require_local(tx, tx.need(Agent, "agent", agent_id))
     tx.permit(Deed.CONTROL, build_subject(agent))
     by_agent = tx.actor.kind is TokenKind.AGENT
     once, until = (
@@ -322,7 +324,7 @@ def create_web_link(tx: Transaction, request: OpenWeb) -> WebLink:
 def _find_token_agent(tx: Transaction, request: CreateToken) -> Agent | None:
     """Return the agent that uses a new credential; for a user, the person."""
     if request.user is None:
-        return tx.resolve(request.agent).agent if request.agent else None
+        return require_local(tx, tx.resolve(request.agent).agent) if request.agent else None
     if request.agent is not None:
         raise Refused(BadRequest(problem="name an agent or a user, not both", field="user"))
     user = users.require_active(tx, users.need_user(tx, request.user))
@@ -398,13 +400,29 @@ def add_grant(tx: Transaction, request: AddGrant) -> GrantView:
         action=request.action,
         scope=scope,
         agent_id=holder.id if holder else None,
-        user=_find_user_name(tx, request.holder),
+        user=_find_holder(tx, request),
         reason=request.reason,
         expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else None,
         created_by=tx.sender,
     )
     made = tx.record(GrantCreated, check_grant(grant), move="create", reason=request.reason)
     return _build_grant_view(tx, made)
+
+
+def _find_holder(tx: Transaction, request: AddGrant) -> str | None:
+    """Return the user that holds a grant: a user here, or the operator of a guest machine."""
+    if request.node is None:
+        return _find_user_name(tx, request.holder)
+    if request.holder is not None or request.agent is not None:
+        raise Refused(BadRequest(problem="name one of agent, holder and node", field="node"))
+    node = tx.ledger.one(Node, "node_named", name=fold(request.node))
+    if node is None:
+        look = Remedy(operation="mesh.nodes", parameters={}, why="list the nodes")
+        raise Refused(NotFound(noun="node", id=request.node[:60], remedies=(look,)))
+    if node.guest_key is None:
+        problem = f"{node.name} is a machine of yours: its agents need no grant"
+        raise Refused(BadRequest(problem=problem, field="node"))
+    return find_node_owner(node, tx.services.operator)
 
 
 def _find_user_name(tx: Transaction, name: str | None) -> str | None:

@@ -15,7 +15,12 @@ from scout.broker.transaction import admission
 from scout.broker.transaction.admission import find_project
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
-from scout.broker.transaction.transaction import Transaction, build_subject, find_session_alias
+from scout.broker.transaction.transaction import (
+    Transaction,
+    build_subject,
+    find_session_alias,
+    require_local,
+)
 from scout.identity.address import fold, fold_segment
 from scout.identity.describe import describe, describe_mentions
 from scout.identity.path import Kind
@@ -53,6 +58,7 @@ from scout.protocol.agents import (
     WhoAmI,
 )
 from scout.protocol.request import Page
+from scout.store import mirror
 from scout.store.ledger import LAST
 
 _NAMES = 20
@@ -111,6 +117,8 @@ def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
         agent = tx.directory.agent(agent_id) if agent_id else None
         if agent is None:
             raise
+    if deed is Deed.CONTROL:
+        require_local(tx, agent)
     tx.permit(deed, build_subject(agent))
     return agent
 
@@ -139,7 +147,27 @@ def _find_described(tx: Transaction, query: str, bound: str) -> list[Agent]:
 
 
 def read_candidates(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
-    """Return the next agents that a list may show."""
+    """Return the next agents that a list may show, with those of other nodes if they are wanted."""
+    here = _read_own_candidates(tx, request, bound, limit)
+    remote = tx.services.meshed and request.at is None and request.project_root is None
+    if not remote or not (request.all_nodes or request.query):
+        return here
+    there = _read_remote_candidates(tx, request, bound, limit)
+    return list(heapq.merge(here, there, key=lambda agent: agent.id, reverse=True))[:limit]
+
+
+def _read_remote_candidates(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
+    ledger = tx.ledger
+    if request.query:
+        prefix = fold(request.query.lstrip("@"))
+        names = dict.fromkeys((prefix, *tx.directory.prefixed(prefix, _NAMES)))
+        found = [one for name in names for one in ledger.remote_agents(mirror.NAMED, name, bound, limit)]
+    else:
+        found = ledger.remote_agents(mirror.ALL, bound, limit)
+    return sorted((one.agent for one in found), key=lambda agent: agent.id, reverse=True)[:limit]
+
+
+def _read_own_candidates(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
     ledger = tx.ledger
     if request.query:
         prefix = fold(request.query.lstrip("@"))

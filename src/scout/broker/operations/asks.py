@@ -1,14 +1,13 @@
 """Asks: make and retry them. An ask that cannot start is refused, or its flight records the reason."""
 
-import hashlib
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
-from scout.base.time import Time
 from scout.broker.effects import notices
 from scout.broker.operations import access
+from scout.broker.operations.ask_limits import check_ask_limits
 from scout.broker.operations.flights import check_room, find_enclosing_flight, find_flight
 from scout.broker.routing import (
     attachments,
@@ -18,12 +17,13 @@ from scout.broker.routing import (
     registration,
     routes,
 )
+from scout.broker.routing.remote import wait_for_node
 from scout.broker.routing.wake import decide_ask_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.transaction.transaction import Transaction, build_subject, require_owner
 from scout.model.agent import Agent
-from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
+from scout.model.ask import Ask, AskLink, AskReceipt, IfUnreachable, SessionPolicy, check_ask
 from scout.model.card import Card
-from scout.model.conversation import Conversation, Message, check_body
+from scout.model.conversation import Attachment, Conversation, Message, check_body
 from scout.model.delivery import Delivery
 from scout.model.events.asks import AskCreated, FlightQueued
 from scout.model.events.directory import CardCreated
@@ -34,15 +34,13 @@ from scout.model.problems.session import NoSession
 from scout.model.session import Session, SessionState
 from scout.model.work_item import WorkItem, create_work
 from scout.policy.choose import Choice, Demand
-from scout.policy.directory import Instance, Party
-from scout.policy.limits import Link, check_ask_rate, check_chain
+from scout.policy.directory import Instance
 from scout.policy.permit import Deed
 from scout.policy.resolve import Resolution, decide_target, list_soft_mentions
 from scout.policy.wake import WakeAction
 from scout.protocol.asks import MakeAsk, RetryFlight
-from scout.store.ledger import LAST
 
-_MINUTE, _DAY = 60, 86_400
+_DAY = 86_400
 
 
 class Target(NamedTuple):
@@ -60,8 +58,22 @@ class Target(NamedTuple):
     soft: tuple[str, ...] = ()
 
 
-def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
-    """Store message, ask and flight in one transaction, and route them. A refused ask stores nothing."""
+class AskIds(NamedTuple):
+    """The ids of an ask, and what it is nested in and carries. An ask of another node has them already."""
+
+    ask_id: str
+    message_id: str
+    flight_id: str
+    chain: tuple[str, ...] = ()
+    ancestors: tuple[AskLink, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+
+
+def make_ask(tx: Transaction, request: MakeAsk, given: AskIds | None = None) -> AskReceipt:
+    """Store message, ask and flight in one transaction, and route them. A refused ask stores nothing.
+
+    `given`: the ask comes from another node, which has stored it already.
+    """
     body = check_body(request.body)
     try:
         target = _find_target(tx, request)
@@ -75,14 +87,29 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
         raise Refused(problem) from None
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
-    ask = _create_ask(tx, request, target, conversation)
-    _check_limits(tx, ask, body)
-    flight = create_flight(tx.mint("flt"), ask, tx.now)
+    ids = given or _mint_ids(tx, request)
+    ask = _create_ask(tx, request, target, conversation, ids)
+    check_ask_limits(tx, ask, body)
+    flight = create_flight(ids.flight_id, ask, tx.now)
     _create_work(tx, request, ask)
-    message = _post_message(tx, request, ask, flight, target.soft)
+    message = _post_message(tx, request, ask, flight, soft=target.soft, files=ids.attachments)
     tx.record(AskCreated, ask, move="create", target=ask.id)
     return _queue_flight(
         tx, ask, flight, message, agent=agent, route=route, conversation=conversation, waits=waits
+    )
+
+
+def _mint_ids(tx: Transaction, request: MakeAsk) -> AskIds:
+    """Return new ids; an ask made in a turn is nested in the ask of that turn."""
+    working = find_enclosing_flight(tx, request.within)
+    inside = tx.need(Ask, "ask", working.ask_id) if working else None
+    return AskIds(
+        tx.mint("ask"),
+        tx.mint("msg"),
+        tx.mint("flt"),
+        (*inside.chain, inside.id) if inside else (),
+        inside.ancestors if inside else (),
+        attachments.find_attachments(tx, request.attachments) if request.attachments else (),
     )
 
 
@@ -97,7 +124,7 @@ def _drop_start(problem: Diagnostic) -> Diagnostic:
 
 def _check_fork(tx: Transaction, request: MakeAsk, route: routes.AgentRoute) -> None:
     """Refuse a fork that the harness cannot make, instead of continuing in the original session."""
-    if request.session_policy is not SessionPolicy.FORK:
+    if request.session_policy is not SessionPolicy.FORK or route.remote:
         return
     harness = tx.services.harnesses.get(route.harness or "")
     if harness is None or not harness.capabilities.fork:
@@ -120,16 +147,16 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
 # -- records -----------------------------------------------------------------------------------------
 
 
-def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
+def _create_ask(
+    tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation, ids: AskIds
+) -> Ask:
     found, wish = target.found, target.wish
-    working = find_enclosing_flight(tx, request.within)
-    inside = tx.need(Ask, "ask", working.ask_id) if working else None
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
     ask = Ask(
-        id=tx.mint("ask"),
+        id=ids.ask_id,
         conversation_id=conversation.id,
-        message_id=tx.mint("msg"),
+        message_id=ids.message_id,
         sender=tx.sender,
         sender_session_id=tx.actor.session_id,
         target=target.agent.id,
@@ -148,7 +175,8 @@ def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation:
         if_unreachable=request.if_unreachable,
         work_item_id=_find_work_item_id(tx, request),
         card_id=target.card.id if target.card else None,
-        chain=(*inside.chain, inside.id) if inside else (),
+        chain=ids.chain,
+        ancestors=ids.ancestors,
         created_at=tx.now,
         expires_at=tx.now.plus(tx.rules.periods.queue_expiry),
     )
@@ -202,7 +230,13 @@ def _find_return_address(tx: Transaction, request: MakeAsk) -> str | None:
 
 
 def _post_message(
-    tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight, soft: tuple[str, ...]
+    tx: Transaction,
+    request: MakeAsk,
+    ask: Ask,
+    flight: Flight,
+    *,
+    soft: tuple[str, ...],
+    files: tuple[Attachment, ...],
 ) -> Message:
     metadata = Metadata(
         mentions=soft,
@@ -216,7 +250,7 @@ def _post_message(
         ask.conversation_id,
         request.body,
         message_id=ask.message_id,
-        attachments=attachments.find_attachments(tx, request.attachments),
+        attachments=files,
         ask_id=ask.id,
         flight_id=flight.id,
         work_item_id=ask.work_item_id,
@@ -240,8 +274,11 @@ def _queue_flight(
 ) -> AskReceipt:
     """Record the flight and its delivery: to a program, to an inbox, or held with a reason."""
     decision = decide_ask_wake(tx, ask, route, conversation)
-    queued = _add_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
-    flight = hold_ask(tx, ask, queued, decision, waits)
+    if route.remote is not None:
+        flight = wait_for_node(flight, route.remote, tx.now.plus(tx.rules.periods.queue_expiry), waits)
+    else:
+        queued = _add_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
+        flight = hold_ask(tx, ask, queued, decision, waits)
     tx.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = deliver_ask(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
@@ -303,15 +340,15 @@ def _build_receipt(
     )
 
 
-def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
-    """Run the same ask again, in a new flight."""
+def retry_ask(tx: Transaction, request: RetryFlight, flight_id: str | None = None) -> AskReceipt:
+    """Run the same ask again, in a new flight; `flight_id`: another node has created it already."""
     old = find_flight(tx, request.flight_id)
     ask = tx.need(Ask, "ask", old.ask_id)
     agent = tx.need(Agent, "agent", ask.target)
     if ask.sender != tx.sender:
         tx.permit(Deed.CONTROL, build_subject(agent))
     newest = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)[-1]
-    flight = retry_flight(newest, ask, tx.mint("flt"), tx.now)
+    flight = retry_flight(newest, ask, flight_id or tx.mint("flt"), tx.now)
     message = tx.need(Message, "message", ask.message_id)
     check_room(tx, ask)
     route, waits = find_route_again(tx, ask, agent)
@@ -400,6 +437,8 @@ def _choose_endpoint(
         node=request.node or spelt.node,
         caller=tx.caller,
     )
+    if agent.is_remote:  # its node knows what it has
+        return Target(agent, wish, None, found.canonical if found else agent.id, found)
     routes.check_harness(tx, agent, wish)
     known = _reuse_choice(tx, wish, found) if found else None
     canonical = found.canonical if found else Instance(agent=agent).canonical
@@ -416,67 +455,3 @@ def _reuse_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | 
         return None
     chosen = [found.choice.endpoint] if found.choice.endpoint else []
     return found.choice if chosen == list(tx.endpoints(found.agent.id)) else None
-
-
-# -- limits, and the chain of asks -------------------------------------------------------------------
-
-
-def _check_limits(tx: Transaction, ask: Ask, body: str) -> None:
-    """Enforce the ask rate, the open-flight limit, and the loop and depth limits of the chain."""
-    limits = tx.rules.limits
-    sender, target = tx.address(ask.sender), tx.address(ask.target)
-    _check_rate(tx, ask.sender, sender)
-    check_room(tx, ask)
-    link = Link(
-        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
-        asker_address=sender,
-        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
-        target_address=target,
-        body_hash=_hash_body(body) if ask.chain else "",  # compared with the asks around it
-    )
-    try:
-        check_chain(_list_ancestors(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
-    except Refused as refusal:
-        tx.alarms.append(refusal.diagnostic)
-        raise
-
-
-def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
-    since, limits = int(tx.now.plus(-_MINUTE)), tx.rules.limits
-
-    def load() -> list[int]:
-        return [moment for (moment,) in tx.ledger.rows("asks_recent", sender=sender_id, since=since)]
-
-    moments = tx.cache.list_asks_since(sender_id, since, load)
-    if len(moments) >= limits.asks_per_minute:
-        check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, tx.now)
-
-
-def _list_ancestors(tx: Transaction, ask: Ask) -> list[Link]:
-    """Return the enclosing asks of this one, oldest first."""
-    return [_build_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
-
-
-def _build_link(tx: Transaction, ask: Ask) -> Link:
-    flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
-    message = tx.get(Message, ask.message_id)
-    return Link(
-        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
-        asker_address=tx.address(ask.sender),
-        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
-        target_address=tx.address(ask.target),
-        ask_id=ask.id,
-        flight_id=flights[-1].id if flights else "",
-        body_hash=_hash_body(message.body) if message else "",
-    )
-
-
-def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
-    """Return the asker's open asks to the same target."""
-    waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
-    same = [one for one in waits if one.target == ask.target]
-    return [_build_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
-
-
-def _hash_body(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()

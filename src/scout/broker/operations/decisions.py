@@ -123,10 +123,15 @@ def _decide(
     decided = decide_attention(
         item, move, tx.sender, tx.now, answer=text, reason=request.reason, seen=request.revision
     )
+    remote = item.source.kind is RefKind.NODE
+    if remote and isinstance(request, ApproveAttention) and request.always:
+        problem = "an item of another node is decided once; a standing decision is made on its node"
+        raise Refused(BadRequest(problem=problem, field="always"))
     if isinstance(request, ApproveAttention) and request.always:
         decided = replace(decided, allowance_id=allowances.remember(tx, item, request).id)
     tx.record(ATTENTION_EVENTS[move], decided, move=move, reason=request.reason)
-    _apply_decision(tx, decided, move)
+    if not remote:  # its own node applies it
+        _apply_decision(tx, decided, move)
     return attention.show_item(tx, decided)
 
 

@@ -9,7 +9,7 @@ from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.call import CallBroker, CallContext
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.identity.address import fold
 from scout.model.agent import Agent, Lifecycle
 from scout.model.endpoint import (
@@ -49,7 +49,7 @@ _MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
 
 def _get_controlled(tx: Transaction, agent_id: str) -> Agent:
     """Return the agent if the caller is this agent or controls it."""
-    agent = tx.need(Agent, "agent", agent_id)
+    agent = require_local(tx, tx.need(Agent, "agent", agent_id))
     tx.permit(Deed.CONTROL, build_subject(agent))
     return agent
 

@@ -184,7 +184,7 @@ def _is_free(tx: Transaction, owner: str, name: str) -> bool:
     taken = tx.ledger.one(Alias, "alias_named", owner=owner, name=name)
     if taken is not None and taken.state is not AliasState.REMOVED:
         return False
-    return not tx.everybody.find(Wanted(definition_id=name), 1)
+    return not tx.everybody.find(Wanted(definition_id=name, own=True), 1)
 
 
 # -- the endpoint ------------------------------------------------------------------------------------

@@ -3,10 +3,18 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy, WrongRevision
-from scout.broker.effects import answers, flight_state
+from scout.broker.effects import answers, flight_state, remote_flights
 from scout.broker.effects.notices import Noticed
 from scout.broker.operations import inbox
-from scout.broker.routing import attachments, attention_items, conversations, posts, routes, wake
+from scout.broker.routing import (
+    attachments,
+    attention_items,
+    conversations,
+    posts,
+    remote,
+    routes,
+    wake,
+)
 from scout.broker.routing.views import build_flight_view
 from scout.broker.transaction.paging import build_filtered_page, decode_bound
 from scout.broker.transaction.transaction import Transaction, build_subject
@@ -270,6 +278,8 @@ def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
     if tx.sender not in (flight.requester_id, flight.target):
         tx.permit(Deed.CONTROL, build_subject(tx.need(Agent, "agent", flight.target)))
     reason = request.reason or f"cancelled by {tx.address(tx.sender)}"
+    if remote.has_left(tx, flight):
+        return build_flight_view(tx, remote_flights.request_cancel(tx, flight, reason, request.revision))
     cancelled = cancel_flight(flight, reason, tx.now, seen=request.revision)
     return build_flight_view(tx, flight_state.finish_flight(tx, flight, cancelled))
 

@@ -62,6 +62,7 @@ def show_status(tx: Transaction, request: ShowStatus) -> Status:
         paused=services.paused,
         connectors=dict(services.connector_states),
         history=_find_history_progress(tx),
+        meshed=services.in_mesh,
     )
 
 

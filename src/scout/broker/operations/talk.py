@@ -13,6 +13,7 @@ from scout.broker.routing import (
     conversations,
     posts,
     registration,
+    remote,
     routes,
     users,
     wake,
@@ -80,7 +81,7 @@ def send(tx: Transaction, request: Send) -> Receipt:
     target = targeting.target.agent if targeting.target else None
     if target is not None and card is None:
         tx.permit(Deed.ADDRESS, build_subject(target))
-    _check_person_rate(tx, target)
+    check_rate_to_person(tx, target)
     conversation = _find_conversation(tx, request, target)
     decision = _decide_wake(tx, request, targeting, conversation)
     metadata = _build_metadata(tx, request, targeting, decision, conversation)
@@ -96,6 +97,7 @@ def send(tx: Transaction, request: Send) -> Receipt:
     )
     deliveries = _route(tx, message, conversation, target, decision=decision, metadata=metadata)
     notes = tuple(problem.message for problem in targeting.unresolved)
+    notes += tuple(note for one in deliveries for note in remote.describe_way(tx, one.target))
     return Receipt(
         conversation_id=conversation.id,
         message_id=message.id,
@@ -112,7 +114,7 @@ def _build_notes(tx: Transaction, decision: WakeDecision) -> list[str]:
     return [told for told in (wake.explain_decision(tx, decision), pause.words if pause else "") if told]
 
 
-def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
+def check_rate_to_person(tx: Transaction, target: Agent | None) -> None:
     """Limit how often an agent may message a person; people and Scout are exempt."""
     actor, limits = tx.actor, tx.rules.limits
     if target is None or actor.kind is not TokenKind.AGENT or not target.is_person:

@@ -7,6 +7,12 @@ from typing import Any, NamedTuple
 
 from scout.base.refusal import BadRequest, Refused, get_code
 from scout.broker.operations import attention, overview
+from scout.broker.operations.way_between_nodes import (
+    describe_envelope,
+    describe_way,
+    read_delivery_events,
+    read_mesh_events,
+)
 from scout.broker.routing import conversations
 from scout.broker.transaction.transaction import Transaction, require_reader
 from scout.model.ask import Ask
@@ -15,6 +21,7 @@ from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import DeliveryWoken
 from scout.model.events.envelope import Event, WakeFact, get_record, list_concerned
 from scout.model.events.event_types import get_event_type
+from scout.model.events.mesh import EnvelopeEvent, EnvelopeReceived
 from scout.model.events.talk import MessagePosted
 from scout.model.flight import Flight
 from scout.model.problems.request import Forbidden
@@ -110,7 +117,8 @@ def _tell_message(tx: Transaction, ident: str) -> _Story:
     conversations.require_readable(tx, tx.need(Conversation, "conversation", message.conversation_id))
     most = tx.rules.limits.page_most
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=ident, limit=most)
-    return _Story("message", ident, [*_read_post_event(tx, message), *_read_delivery_events(tx, deliveries)])
+    posted = [*_read_post_event(tx, message), *_read_delivery_events(tx, deliveries)]
+    return _Story("message", ident, [*posted, *read_mesh_events(tx, (ident,))])
 
 
 def _tell_ask(tx: Transaction, ident: str) -> _Story:
@@ -130,19 +138,22 @@ def _tell_flight(tx: Transaction, ident: str) -> _Story:
 
 def _read_flight_events(tx: Transaction, flight: Flight) -> list[Event]:
     deliveries = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
-    return [*_read_events_at(tx, flight.id), *_read_delivery_events(tx, deliveries)]
+    own = [*_read_events_at(tx, flight.id), *_read_delivery_events(tx, deliveries)]
+    return [*own, *read_mesh_events(tx, (flight.id,))]
 
 
 def _tell_delivery(tx: Transaction, ident: str) -> _Story:
     delivery = tx.need(Delivery, "delivery", ident)
     require_reader(tx, delivery.target, delivery.sender)
-    return _Story("delivery", ident, _read_events_at(tx, ident))
+    sent = read_delivery_events(tx, delivery)
+    return _Story("delivery", ident, [*_read_events_at(tx, ident), *sent])
 
 
 def _tell_question(tx: Transaction, ident: str) -> _Story:
     question = tx.need(Question, "question", ident)
     require_reader(tx, question.responder_id, question.asker_id)
-    return _Story("question", ident, _read_events_at(tx, ident), spoken=True)
+    facts = [*_read_events_at(tx, ident), *read_mesh_events(tx, (ident,))]
+    return _Story("question", ident, facts, spoken=True)
 
 
 def _tell_work(tx: Transaction, ident: str) -> _Story:
@@ -239,6 +250,16 @@ def _explain_decision(tx: Transaction, event: Event) -> ExplainedDecision:
 
 def _build_step(tx: Transaction, event: Event) -> Step:
     payload = event.payload
+    if isinstance(event, EnvelopeEvent | EnvelopeReceived):
+        move = payload.move if isinstance(event, EnvelopeEvent) else payload.outcome
+        return Step(
+            seq=event.seq,
+            at=event.time,
+            type=get_event_type(type(event)),
+            move=move,
+            by=tx.address(event.source.id),
+            reason=describe_envelope(tx, event),
+        )
     return Step(
         seq=event.seq,
         at=event.time,
@@ -259,7 +280,7 @@ def _replace_ids(tx: Transaction, text: str) -> str:
 
 def _build_sentence(tx: Transaction, story: _Story, facts: list[Event], decided: list[Event]) -> str:
     told = [_describe_decision(tx, decided[-1])] if decided else []
-    told += _describe_state(story, facts)
+    told += [*_describe_state(story, facts), *describe_way(tx, facts)]
     if not told and facts:
         last = _build_step(tx, facts[-1])
         reason = f": {last.reason}" if last.reason else ""

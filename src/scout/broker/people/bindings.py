@@ -6,7 +6,7 @@ from scout.broker.people.chat_places import find_binding_at
 from scout.broker.routing import conversations
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import build_filtered_page, decode_bound
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.model.agent import Agent
 from scout.model.conversation import Conversation
 from scout.model.events.directory import BINDING_EVENTS, BindingCreated
@@ -63,7 +63,7 @@ def _find_target(tx: Transaction, request: AddBinding) -> tuple[Agent | None, Co
         problem = "name one of channel, conversationId and agent"
         raise Refused(BadRequest(problem=problem, field="channel"))
     if request.agent is not None:
-        agent = tx.resolve(request.agent).agent
+        agent = require_local(tx, tx.resolve(request.agent).agent)
         tx.permit(Deed.CONTROL, build_subject(agent))
         return agent, None, agent.owner or tx.services.operator
     name = request.channel or request.conversation_id or ""

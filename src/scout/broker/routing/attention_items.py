@@ -140,7 +140,8 @@ class _Matter(NamedTuple):
 def sync_item(tx: Transaction, record: Question | WorkItem) -> None:
     """Open an item while a person holds the record's next move, and close it when the record moves on."""
     holder = tx.agent(record.next_move_owner_id)
-    matter = _choose_matter(record) if holder is not None and holder.is_person else None
+    person = holder is not None and holder.is_person and not holder.is_remote
+    matter = _choose_matter(record) if person else None
     asked = _find_open_item(tx, record)
     for item in tx.ledger.many(Attention, "attention_about", dedupe=record.id):
         if item != asked and (matter is None or not _is_same(item, matter, holder)):

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from scout.broker.routing.remote import find_mesh_receipt
 from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import (
@@ -180,7 +181,8 @@ def create_delivery(
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
-    if message.flight_id is None and (recipient := tx.agent(target)) is not None and recipient.is_person:
+    recipient = tx.agent(target) if message.flight_id is None else None
+    if recipient is not None and recipient.is_person and not recipient.is_remote:
         tx.mail_to_people.append(delivery)
     return tx.record(
         DeliveryRequested,
@@ -202,4 +204,5 @@ def build_delivery_receipt(tx: Transaction, delivery: Delivery) -> DeliveryRecei
         reason=delivery.problem or delivery.reason,
         attempts=delivery.attempts,
         may_repeat=delivery.may_repeat,
+        mesh=find_mesh_receipt(tx, delivery),
     )

@@ -40,12 +40,16 @@ _RUN_BY_SCOUT = frozenset({Kind.CONNECTOR, Kind.MEMORY, Kind.SEARCH, Kind.SUBUSE
 
 
 class AgentRoute(Record):
-    """`runs`: the dispatcher runs turns with `harness`; otherwise the agent pulls from its inbox."""
+    """`runs`: the dispatcher runs turns with `harness`; otherwise the agent pulls from its inbox.
+
+    `remote`: the name of the node that runs the agent, if it is another one.
+    """
 
     reach: Reach
     endpoint: Endpoint | None = None
     harness: str | None = None
     runs: bool = False
+    remote: str | None = None
 
 
 def list_shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
@@ -105,6 +109,9 @@ def choose_route(
     strict: bool = False,
 ) -> AgentRoute:
     """Return the route to an agent. `harness`: only this one; `strict`: refuse if no harness can run it."""
+    if agent.is_remote:
+        reach = _build_reach(tx, agent, tx.endpoints(agent.id), "")
+        return AgentRoute(reach=replace(reach, unreachable=False), remote=agent.node)
     endpoints = list_shared_endpoints(tx.endpoints(agent.id))
     endpoint = choice.endpoint if choice else _find_usable_endpoint(tx, endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
@@ -393,6 +400,6 @@ def build_retired_refusal(tx: Transaction, agent: Agent) -> RetiredTarget:
 def wake_agent(tx: Transaction, agent_id: str | None, reason: str) -> Agent | None:
     """Record that a sleeping agent is awake; return the agent."""
     agent = tx.agent(agent_id)
-    if agent is None or agent.lifecycle is not Lifecycle.SLEEPING:
+    if agent is None or agent.is_remote or agent.lifecycle is not Lifecycle.SLEEPING:
         return agent
     return tx.record(AgentWoken, move_agent(agent, AgentMove.WAKE, tx.now), move="wake", reason=reason)

@@ -6,6 +6,7 @@ from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
 from scout.broker.routing import routes
+from scout.broker.routing.remote import find_mesh_receipt
 from scout.broker.routing.unread import count_unread
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -48,7 +49,7 @@ def build_agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | 
 def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
     """Return an agent with its endpoints, sessions, aliases and counts."""
     ledger, user = tx.ledger, tx.actor.user
-    endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
+    endpoints = tx.endpoints(agent.id)
     aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
     most = tx.rules.limits.page_most
     held = ledger.many(Reservation, "reservations_of_agent", agent=agent.id, limit=_FEW)
@@ -69,11 +70,7 @@ def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
 def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
     if endpoints is None:
         endpoints = tx.endpoints(agent.id)
-    flights = tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
-    waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
-    needs = [one for one in waits if one.source.id == agent.id]
-    within = tx.rules.periods.online_within
-    status = get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
+    status = find_agent_status(tx, agent, endpoints)
     if agent.is_person and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is online
     return {
@@ -85,6 +82,18 @@ def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint]
         "label": agent.path.label(agent.config.name, agent.config.username),
         "description": agent.config.description,
     }
+
+
+def find_agent_status(tx: Transaction, agent: Agent, endpoints: list[Endpoint]) -> AgentStatus:
+    """Return the status of an agent; for one of another node, what that node says."""
+    remote = tx.remote_agent(agent.id) if agent.is_remote else None
+    if remote is not None:
+        return remote.status
+    flights = tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
+    waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
+    needs = [one for one in waits if one.source.id == agent.id]
+    within = tx.rules.periods.online_within
+    return get_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
 
 
 def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
@@ -103,6 +112,7 @@ def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
         remedies=flight.error.remedies if flight.error else (),
+        mesh=find_mesh_receipt(tx, newest),
         **describe_runtime(tx, flight, tx.get(Session, flight.session_id)),
     )
 

@@ -13,6 +13,7 @@ from scout.broker.routing import (
     routes,
 )
 from scout.broker.routing.attention_items import find_person_for, open_held_item
+from scout.broker.routing.remote import check_node
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, IfUnreachable
@@ -53,6 +54,8 @@ def find_route(
     try:
         route = routes.choose_route(tx, agent, choice, harness=wish.harness, strict=True)
         check_reach(route.reach)
+        if agent.is_remote:
+            check_node(tx, agent)
         tx.routes[agent.id] = route
     except Refused as refusal:
         if not queue:
@@ -68,7 +71,7 @@ def find_route_again(
     wish = routes.build_demand(tx, ask)
     queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
     try:
-        choice = routes.choose_endpoint(tx, agent, wish)
+        choice = None if agent.is_remote else routes.choose_endpoint(tx, agent, wish)
         return find_route(tx, agent, wish, choice, queue=queue)
     except Refused as refusal:
         if not queue:

@@ -9,7 +9,7 @@ from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.model.agent import Agent, Lifecycle
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
@@ -52,7 +52,7 @@ def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]
     wanted = get_page_size(request.limit, tx.rules.limits)
     bound, limit = decode_bound(request.cursor), wanted + 1
     if request.agent:
-        agent = tx.resolve(request.agent).agent
+        agent = require_local(tx, tx.resolve(request.agent).agent)
         found = tx.ledger.many(Session, "sessions_of", agent=agent.id, before=bound, limit=limit)
     elif request.live:
         running = tx.ledger.many(Session, "sessions_running", limit=_MANY)
@@ -118,7 +118,8 @@ def _sum_tokens(tx: Transaction, session: Session) -> TokenUse:
 
 
 def _check_controlled(tx: Transaction, agent: Agent) -> Agent:
-    """Return the agent if the caller controls it and it is not retired."""
+    """Return the agent if the caller controls it, and it lives here and is not retired."""
+    require_local(tx, agent)
     tx.permit(Deed.CONTROL, build_subject(agent))
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.build_retired_refusal(tx, agent))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.model.agent import Agent
 from scout.model.events.directory import TokenCreated, TokenRevoked
 from scout.model.people.user import User
@@ -228,7 +228,7 @@ def _find_base_directory(
 def _require_identity(services: Services, ledger: Ledger, admitted: Admitted, address: str) -> Admitted:
     """Return the identity to act as; the token must allow it."""
     tx = Transaction(services, ledger, admitted.actor, admitted.caller)
-    agent = tx.resolve(address).agent
+    agent = require_local(tx, tx.resolve(address).agent)
     tx.permit(Deed.ACT_AS, build_subject(agent))
     actor = replace(
         admitted.actor,

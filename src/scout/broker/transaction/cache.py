@@ -137,9 +137,25 @@ class Cache:
         self.recent[record.id] = record
 
     def _apply_node(self, node: Node) -> None:
-        self._forget_names()
         if node.local:
             self.paused = node.paused is not None
+            self._forget_names()
+        else:
+            self.forget_mirror()
+
+    def forget_mirror(self) -> None:
+        """Forget agents after the mirror or another node has changed: the names and states of its agents."""
+        self.agents.clear()
+        self.endpoints.clear()
+        self._forget_addresses()
+
+    def forget_remote(self, agent_ids: Iterable[str]) -> None:
+        """Forget agents of other nodes whose entries changed under the same names."""
+        for ident in agent_ids:
+            self.agents.pop(ident, None)
+            self.endpoints.pop(ident, None)
+            for key in self._keys.pop(ident, ()):
+                self.names.pop(key, None)
 
     def _apply_ask(self, ask: Ask) -> None:
         self._replace_record(ask)

@@ -72,6 +72,7 @@ class Services:
     # What SQLite said about a damaged file; empty while it is sound.
     read_damage: Callable[[], str] = lambda: ""
     node: str = ""
+    node_id: str = ""
     operator: str = ""
     operator_agent: str = ""
     system_agent: str = ""
@@ -89,6 +90,13 @@ class Services:
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
+    # Whether the operator's items of this node are shown on the operator's other nodes.
+    shares_attention: bool = False
+    # Whether this machine belongs to a mesh.
+    in_mesh: bool = False
+    # Whether agents of other nodes are known, and when each node was last heard.
+    meshed: bool = False
+    nodes_heard: dict[str, Time] = field(default_factory=dict[str, Time])
     # The place of each waiting flight, among the turns that run at once, or behind its target (None).
     line: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     # The reason that a turn requested now would wait; empty if it starts at once.

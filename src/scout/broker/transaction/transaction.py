@@ -19,7 +19,9 @@ from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Changed, Event, Metadata
 from scout.model.grant import Grant, GrantScope, is_valid_grant
 from scout.model.problems.request import Forbidden, NotFound, NotOwner
+from scout.model.problems.target import RemoteTarget
 from scout.model.ref import Ref
+from scout.model.remote_agent import RemoteAgent
 from scout.model.token import TokenKind
 from scout.policy.directory import Instance, Viewpoint, get_instance
 from scout.policy.handle import Resolution, find_shorter_alias, format_agent_address, minimize_address
@@ -44,11 +46,14 @@ _WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is
 
 
 def build_subject(agent: Agent) -> Subject:
-    """Return an agent as the subject of a permission check; a refusal shows its address."""
+    """Return an agent as the subject of a permission check; a refusal shows its address.
+
+    A path names an agent of this node, so a grant on a path is none on an agent of another node.
+    """
     return Subject(
         name=agent.id,
         agent_id=agent.id,
-        path=agent.path,
+        path=None if agent.is_remote else agent.path,
         user=agent.owner,
         node=agent.node,
         project_root=agent.project_root,
@@ -234,18 +239,20 @@ class Transaction:
     @cached_property
     def directory(self) -> StoredDirectory:
         """Return the directory as the caller sees it."""
-        return StoredDirectory(self.ledger, self.view, self.now, self.rules.periods.online_within)
+        return self._open_directory(self.view)
 
     @cached_property
     def everybody(self) -> StoredDirectory:
         """Return the whole directory, for names that must be unique."""
-        view = View(self.actor.user, everybody=True)
-        return StoredDirectory(self.ledger, view, self.now, self.rules.periods.online_within)
+        return self._open_directory(View(self.actor.user, everybody=True))
 
     def directory_of(self, user: str) -> StoredDirectory:
         """Return the directory of one user's agents."""
-        view = View(user, users=(user,))
-        return StoredDirectory(self.ledger, view, self.now, self.rules.periods.online_within)
+        return self._open_directory(View(user, users=(user,)))
+
+    def _open_directory(self, view: View) -> StoredDirectory:
+        within, meshed = self.rules.periods.online_within, self.services.meshed
+        return StoredDirectory(self.ledger, view, self.now, within, meshed=meshed)
 
     def resolve(self, text: str) -> Resolution:
         """Return the agent that an address means for the caller, or refuse; the endpoint is chosen later."""
@@ -269,8 +276,14 @@ class Transaction:
         """Return an agent's endpoints; cached likewise."""
         kept = self.cache.endpoints
         if agent_id not in kept:
-            kept[agent_id] = self.ledger.many(Endpoint, "endpoints_of", agent=agent_id)
+            found = self.ledger.many(Endpoint, "endpoints_of", agent=agent_id)
+            remote = None if found else self.remote_agent(agent_id)
+            kept[agent_id] = found if remote is None else list(remote.endpoints)
         return kept[agent_id]
+
+    def remote_agent(self, agent_id: str) -> RemoteAgent | None:
+        """Return an agent of another node as its node lists it."""
+        return self.ledger.remote_agent(agent_id) if self.services.meshed else None
 
     def conversation(self, conversation_id: str) -> Conversation | None:
         """Return a conversation by id; cached likewise."""
@@ -308,7 +321,8 @@ class Transaction:
     def instance(self, agent: Agent, session_id: str | None = None) -> Instance:
         """Return the instance for one session of an agent, or for the agent itself."""
         try:
-            found = self.resolve(f"session:{session_id}" if session_id else str(agent.path))
+            own = agent.id if agent.is_remote else str(agent.path)
+            found = self.resolve(f"session:{session_id}" if session_id else own)
         except Refused:
             return Instance(agent=agent)
         return get_instance(agent, found.choice.endpoint if found.agent.id == agent.id else None)
@@ -335,6 +349,13 @@ class Transaction:
 
     def missing(self, noun: str, ident: str) -> Refused:
         return Refused(NotFound(noun=noun, id=ident[:200]))
+
+
+def require_local(tx: Transaction, agent: Agent) -> Agent:
+    """Return the agent; refuse one of another node, which alone has its sessions and settings."""
+    if agent.is_remote:
+        raise Refused(RemoteTarget(address=tx.address(agent.id), node=agent.node))
+    return agent
 
 
 def find_session_alias(tx: Transaction, session_id: str | None) -> str | None:

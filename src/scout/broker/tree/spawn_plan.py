@@ -9,7 +9,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import agents
 from scout.broker.routing import registration, routes
 from scout.broker.transaction.services import Services
-from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.broker.tree.projects import build_no_project_refusal, find_root
 from scout.identity.address import Address
 from scout.identity.branch import BirthBranch, check_ref
@@ -93,6 +93,7 @@ def find_parent(tx: Transaction, request: SpawnAgents) -> Parent:
         if place is None:
             raise Refused(build_no_project_refusal())
         return Parent(None, place.directory, place)
+    require_local(tx, agent)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.build_retired_refusal(tx, agent))
     tx.permit(Deed.SPAWN, build_subject(agent))

@@ -16,9 +16,17 @@ from scout.base.time import Time
 from scout.broker.delivery import recovery
 from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.turn_record import HOLDER
-from scout.broker.effects import flight_state, held_flights, reminders, reservations, session_end
+from scout.broker.effects import (
+    flight_state,
+    held_flights,
+    reminders,
+    remote_flights,
+    reservations,
+    session_end,
+)
 from scout.broker.operations import decisions
 from scout.broker.routing.attention_items import find_person_for
+from scout.broker.routing.remote import is_remote
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sleeping_agents
@@ -199,6 +207,8 @@ def _find_owed(ledger: Ledger, this: Round) -> Iterator[str]:
 def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
     """Take the one action that is due for a record, if any still is."""
     record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
+    if _check_elsewhere(tx, record):
+        return
     watch = _build_subject(tx, record, alive)
     this = replace(_build_round(tx.services, tx.now, gap), operator_id=_find_person(tx, record))
     action = find_due_action(watch, this) if watch is not None else None
@@ -218,6 +228,15 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
             sleeping_agents.follow(tx, record, action)
         case _:
             follow_up(tx, record, action, alive)
+
+
+def _check_elsewhere(tx: Transaction, record: Any) -> bool:
+    """Whether another node runs a flight; then only that node is looked at."""
+    if not isinstance(record, Flight) or not is_remote(tx, record.target):
+        return False
+    if record.state not in FLIGHT.terminal:
+        remote_flights.check_remote_flight(tx, record)
+    return True
 
 
 def _find_person(tx: Transaction, record: Any) -> str:

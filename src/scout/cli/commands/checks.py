@@ -18,6 +18,7 @@ from scout.cli.connection.refusal import RefusalError, explain_path
 from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Addition, Host, find_scout_program
 from scout.cli.hosts.jsonc import NotJson
+from scout.cli.output.mesh import describe_mesh
 from scout.client.http import Lost
 from scout.daemon.setting_checks import list_problems
 from scout.daemon.start import find_running
@@ -208,6 +209,22 @@ def _check_connectors(caller: CliIdentity, fix: bool) -> Iterator[Result]:
         yield Result(one["connector"], works, says, f"scout connector add {one['connector']}")
 
 
+def _check_mesh(caller: CliIdentity, fix: bool) -> Iterator[Result]:
+    """Report a mesh that does not work, and its files that others can read. Nothing without a mesh."""
+    file = Path(caller.where.home) / "mesh" / "mesh.json"
+    if not file.exists():
+        return
+    yield from _check_mode("mesh/mesh.json", file, 0o600, fix)
+    try:
+        view = DaemonCall(caller, start=False).call("GET /v1/mesh", {})
+    except (RefusalError, Lost, OSError):
+        return
+    server = view.get("server")
+    works = bool(view.get("connected") and (server is None or server["running"]))
+    stopped = bool(view.get("stopped"))
+    yield Result("mesh", works or stopped, describe_mesh(view), "scout mesh up", hint=stopped)
+
+
 def _check_hosts(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Report which hosts are set up, and what Scout cannot see there."""
     program = find_scout_program(caller.environ)
@@ -255,6 +272,7 @@ CHECKS: tuple[_Check, ...] = (
     _check_usage,
     _check_harnesses,
     _check_connectors,
+    _check_mesh,
     _check_hosts,
     _check_sinks,
 )

@@ -100,9 +100,11 @@ def down(stop_work: bool, as_json: bool) -> None:
         found = find_running(caller.where.home)
         flights = _find_open_flights(caller) if found is not None else []
         runs = _find_running_sessions(caller) if found is not None else []
+        server = _read_mesh_server(caller) if found is not None else None
         if stop_work:
             _cancel_flights(caller, flights)
             _end_sessions(caller, runs)
+            _stop_mesh(caller, server)
         _stop_daemon(caller.where.home)
         if as_json:
             told = {"stopped": found is not None, "pid": found.pid if found else None}
@@ -112,9 +114,18 @@ def down(stop_work: bool, as_json: bool) -> None:
             )
         else:
             _tell_stopped(found, flights, runs, stop_work)
+            if not stop_work and server is not None and server.get("connections"):
+                others = f"{server['connections']} other machines"
+                print_out(f"the mesh server keeps running for {others} (scout down --stop ends it)")
         return 0
 
     run_guarded(work, as_json)
+
+
+def _stop_mesh(caller: CliIdentity, server: dict[str, Any] | None) -> None:
+    """End the server of the mesh; the next daemon starts it again."""
+    if server is not None:
+        DaemonCall(caller, start=False).call("POST /v1/mesh/down", {"once": True})
 
 
 def _tell_stopped(
@@ -158,6 +169,17 @@ def _find_running_sessions(caller: CliIdentity) -> list[dict[str, Any]]:
     except (RefusalError, Lost, OSError):
         return []  # a daemon that does not answer can still be stopped
     return [one for one in seen if one["running"]]
+
+
+def _read_mesh_server(caller: CliIdentity) -> dict[str, Any] | None:
+    """Return the server of the mesh that this machine runs, if it runs one."""
+    if not (Path(caller.where.home) / "mesh" / "mesh.json").exists():
+        return None
+    try:
+        server = DaemonCall(caller, start=False).call("GET /v1/mesh", {}).get("server")
+    except (RefusalError, Lost, OSError):
+        return None
+    return server if server and server["running"] else None
 
 
 def _end_sessions(caller: CliIdentity, runs: list[dict[str, Any]]) -> None:

@@ -39,6 +39,7 @@ SECTIONS = {
         "card": "Manage return addresses that others can use.",
         "project": "List projects, change their settings, and tell Scout that one was moved.",
         "node": "List the machines that this one knows.",
+        "mesh": "Join machines, so that their agents reach each other.",
     },
     "People": {
         "user": "Add people, groups and sub-users, and link their chat accounts.",
@@ -130,6 +131,19 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "grant": ("add", "list", "revoke"),
     "inbox": ("list", "claim", "ack", "nack", "renew"),
+    "mesh": (
+        "up",
+        "down",
+        "status",
+        "nodes",
+        "invite",
+        "join",
+        "remove",
+        "rename",
+        "rotate",
+        "leave",
+        "share",
+    ),
     "message": ("list", "show"),
     "node": ("list",),
     "project": ("list", "set", "move"),
@@ -240,6 +254,7 @@ MODULES = {
 # A noun without a verb lists; `scout usage` shows.
 ALONE = {
     **{name: "list" for name, words in GROUPS.items() if "list" in words and name != "message"},
+    "mesh": "status",
     "usage": "show",
 }
 

@@ -85,6 +85,10 @@ def show_status(manner: Options) -> int:
     if "history" in more:
         indexed, events = more["history"]["indexed"], more["history"]["events"]
         print_out(f"history: reading the log, {indexed} of {events} events; --at works up to there")
+    if "mesh" in more:
+        from scout.cli.output.mesh import describe_mesh
+
+        print_out(f"mesh: {describe_mesh(more['mesh'])}")
     if "paused" in more:
         from scout.cli.output.insight import pause_line
 
@@ -93,12 +97,15 @@ def show_status(manner: Options) -> int:
 
 
 def _read_more_status() -> dict[str, Any]:
-    """Return the pause and the connectors of the daemon, if any; empty if it does not answer."""
+    """Return the pause, the connectors and the mesh of the daemon, if any; empty if it does not answer."""
+    line = DaemonCall(CliIdentity(), start=False)
     try:
-        status = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {})
+        status = line.call(ROUTES["status"], {})
+        mesh = line.call("GET /v1/mesh", {}) if status.get("meshed") else None
     except (RefusalError, Lost):
         return {}
-    return {name: status[name] for name in ("paused", "connectors", "history") if status.get(name)}
+    more = {name: status[name] for name in ("paused", "connectors", "history") if status.get(name)}
+    return more if mesh is None else {**more, "mesh": mesh}
 
 
 def show_now(parameters: dict[str, Any], manner: Options) -> int:

@@ -348,6 +348,15 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
         ("state", "state"),
         ("why", "line:reason"),
     ),
+    "mesh.nodes": (
+        ("node", "name"),
+        ("state", "state"),
+        ("agents", "agents"),
+        ("relation", "relation"),
+        ("since", "age:since"),
+        ("seen", "age:lastSeen"),
+        ("version", "version"),
+    ),
     "node.list": (("node", "name"), ("id", "id:id")),
     "session.list": (
         ("session", "id:id"),

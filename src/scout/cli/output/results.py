@@ -59,6 +59,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
     **dict.fromkeys(("user", "binding", "grant", "connector"), "people"),
+    "mesh": "mesh",
     **dict.fromkeys(("tree", "tree.scan", "tree.reconcile"), "trees"),
     **dict.fromkeys(("spawn", "project.list", "project.set"), "spawned"),
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 from scout.connectors.setup_values import SetupValues
 from scout.connectors.slack.blocks import build_message, find_thread
-from scout.connectors.slack.events import Envelope, SlackReader
+from scout.connectors.slack.events import SlackEnvelope, SlackReader
 from scout.connectors.slack.fields import FIELDS
 from scout.connectors.slack.socket import listen
 from scout.connectors.slack.text import escape_text
@@ -66,7 +66,7 @@ class SlackConnector:
         account = await self._api.get_account()
         reader = SlackReader(account.user_id, account.bot_id)
 
-        async def take(envelope: Envelope) -> None:
+        async def take(envelope: SlackEnvelope) -> None:
             for inbound in reader.read(envelope):
                 await inlet.receive(inbound)
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _SPOKEN = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
 
 
-class Envelope(WireRecord):
+class SlackEnvelope(WireRecord):
     """One frame of the socket."""
 
     type: str
@@ -87,7 +87,7 @@ class SlackReader:
         self._user_id = user_id
         self._bot_id = bot_id
 
-    def read(self, envelope: Envelope) -> list[InboundEvent]:
+    def read(self, envelope: SlackEnvelope) -> list[InboundEvent]:
         """Return what an envelope reports."""
         if envelope.type == "interactive":
             return self._read_interaction(envelope.payload)

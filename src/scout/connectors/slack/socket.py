@@ -11,7 +11,7 @@ from websockets.exceptions import WebSocketException
 
 from scout.base.codec import decode, encode
 from scout.base.refusal import Refused
-from scout.connectors.slack.events import Envelope
+from scout.connectors.slack.events import SlackEnvelope
 from scout.ports.connector import ConnectorError, FailureKind
 
 _LOG = logging.getLogger("scout.connectors.slack")
@@ -22,7 +22,7 @@ _LONGEST = 8 * 1024 * 1024  # bytes of a frame
 _BROKEN = (WebSocketException, OSError, ValueError)
 
 
-async def listen(url: str, take: Callable[[Envelope], Awaitable[None]]) -> None:
+async def listen(url: str, take: Callable[[SlackEnvelope], Awaitable[None]]) -> None:
     """Take envelopes until Slack asks for a new connection. Each is acknowledged once it is taken."""
     connection = await _open(url)
     try:
@@ -64,7 +64,7 @@ async def _close(connection: ClientConnection) -> None:
         connection.transport.abort()
 
 
-async def _receive_hello(connection: ClientConnection) -> Envelope:
+async def _receive_hello(connection: ClientConnection) -> SlackEnvelope:
     """Return the first frame, which comes at once."""
     try:
         async with asyncio.timeout(_OPENING):
@@ -73,20 +73,20 @@ async def _receive_hello(connection: ClientConnection) -> Envelope:
         raise _explain(error) from None
 
 
-async def _receive(connection: ClientConnection) -> Envelope:
+async def _receive(connection: ClientConnection) -> SlackEnvelope:
     """Return the next frame. A frame that cannot be understood has nothing to acknowledge."""
     try:
         frame = await connection.recv()
     except _BROKEN as error:
         raise _explain(error) from None
     try:
-        return decode(frame, Envelope)
+        return decode(frame, SlackEnvelope)
     except Refused as refused:
         _LOG.warning("Slack sent a frame that cannot be understood: %s", refused)
-        return Envelope(type="unknown")
+        return SlackEnvelope(type="unknown")
 
 
-async def _acknowledge(connection: ClientConnection, envelope: Envelope) -> None:
+async def _acknowledge(connection: ClientConnection, envelope: SlackEnvelope) -> None:
     try:
         await connection.send(encode({"envelope_id": envelope.envelope_id}), text=True)
     except _BROKEN as error:

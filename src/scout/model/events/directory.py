@@ -1,4 +1,4 @@
-"""Events of names and rights: aliases, cards, bindings, users, keys, schedules, grants, tokens, nodes."""
+"""Events of names and rights: aliases, cards, bindings, users, keys, schedules, grants, tokens and nodes."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from scout.model.alias import Alias, AliasMove
 from scout.model.card import Card, CardMove
 from scout.model.events.envelope import Changed, Event
 from scout.model.grant import Grant, GrantMove
+from scout.model.mesh.member import Invitation, InvitationMove
 from scout.model.node import Node, NodeMove
 from scout.model.people.binding import Binding, BindingMove
 from scout.model.people.link_code import LinkCode, LinkCodeMove
@@ -302,6 +303,46 @@ class NodePaused(NodeEvent, tag="collab.node.paused"):
 class NodeResumed(NodeEvent, tag="collab.node.resumed"):
     """The node starts turns again."""
 
+
+class NodeRenamed(NodeEvent, tag="collab.node.renamed"):
+    """The node has another name; its agents keep their ids."""
+
+
+class NodeKeyRotated(NodeEvent, tag="collab.node.key_rotated"):
+    """The node logs in to the mesh with another key."""
+
+
+class NodeRefused(NodeEvent, tag="collab.node.refused"):
+    """Something in the name of the node was refused: it was not signed by it, or not its own."""
+
+
+class InvitationEvent(Event):
+    """The record holds a hash of the secret; no event contains the secret."""
+
+    payload: Changed[Invitation]
+
+
+class InvitationCreated(InvitationEvent, tag="collab.invitation.created"):
+    """A machine was invited to the mesh."""
+
+
+class InvitationUsed(InvitationEvent, tag="collab.invitation.used"):
+    """A machine joined with the invitation."""
+
+
+class InvitationExpired(InvitationEvent, tag="collab.invitation.expired"):
+    """The invitation was not used in time."""
+
+
+class InvitationRevoked(InvitationEvent, tag="collab.invitation.revoked"):
+    """The invitation was withdrawn."""
+
+
+INVITATION_EVENTS: Mapping[InvitationMove, type[InvitationEvent]] = {
+    InvitationMove.USE: InvitationUsed,
+    InvitationMove.EXPIRE: InvitationExpired,
+    InvitationMove.REVOKE: InvitationRevoked,
+}
 
 NODE_EVENTS: Mapping[NodeMove, type[NodeEvent]] = {
     NodeMove.LOSE: NodeLost,

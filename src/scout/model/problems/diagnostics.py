@@ -8,11 +8,11 @@ from scout.base import refusal
 from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy, get_code
 from scout.base.registry import list_classes
 from scout.identity import problem
-from scout.model.problems import chats, people, request, session, target, tree
+from scout.model.problems import chats, mesh, people, request, session, target, tree
 from scout.model.problems.request import NotFound
 
 ALL: tuple[type[Diagnostic], ...] = list_classes(
-    (problem, target, session, tree, chats, people, request, refusal),
+    (problem, target, session, tree, chats, mesh, people, request, refusal),
     Diagnostic,
     # A base class has no name on the wire.
     lambda diagnostic: diagnostic.__struct_config__.tag != diagnostic.__name__,

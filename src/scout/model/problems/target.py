@@ -157,7 +157,7 @@ class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
     """The agent's node does not answer. The agent itself may be running.
 
     Different from `target_offline`, where the node answers but the agent does not run. Wait for
-    the node, send with `ifUnreachable: queue`, or look at `scout node list`.
+    the node, send with `ifUnreachable: queue`, or look at `scout mesh nodes`.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE
@@ -165,11 +165,30 @@ class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
     node: str
     last_seen: Time | None = None
     attempts: int = 0
+    since: Time | None = None
 
     @property
     def message(self) -> str:
         tried = f" after {self.attempts} attempts" if self.attempts else ""
-        return f"node {self.node} is unreachable{tried} ({_describe_last_seen(self.last_seen)})"
+        since = f" since {self.since}" if self.since else ""
+        return f"node {self.node} is unreachable{since}{tried} ({_describe_last_seen(self.last_seen)})"
+
+
+class RemoteTarget(Diagnostic, tag="remote_target"):
+    """The agent lives on another node, and only that node can do this.
+
+    Sessions, settings and programs of an agent belong to its node. Run the command there; you can
+    send and ask from here.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    address: str
+    node: str
+
+    @property
+    def message(self) -> str:
+        return f"{self.address} lives on {self.node}: run this command on {self.node}"
 
 
 class TargetOffline(Diagnostic, tag="target_offline"):

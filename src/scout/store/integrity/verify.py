@@ -34,6 +34,10 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "history_mark": "how far the history has followed the log",
     "receipts": "responses by idempotency key, kept for a day",
     "chat_cursors": "how far each connector has read",
+    "remote_agents": "agents of other nodes, as their nodes list them",
+    "remote_words": "the harnesses and models of agents of other nodes",
+    "remote_names": "names of agents of other nodes",
+    "remote_name_keys": "keys under which similar names of other nodes are found",
     "link_attempts": "wrong link codes, kept while they count",
     "looks": "when a person last looked, and the sweeper's position",
 }

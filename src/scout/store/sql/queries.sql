@@ -552,6 +552,12 @@ SELECT data FROM bindings WHERE agent_id = :agent AND state = 'active' LIMIT :li
 -- local_node: this machine
 SELECT data FROM nodes WHERE local = 1;
 
+-- node_named: the machine with a name
+SELECT data FROM nodes WHERE name = :name;
+
+-- invitations_open: invitations to the mesh that were not used yet, the first to expire first
+SELECT data FROM invitations WHERE state = 'open' ORDER BY expires_at LIMIT :limit;
+
 -- nodes_all: machines, newest first
 SELECT data FROM nodes WHERE id < :before ORDER BY id DESC LIMIT :limit;
 
@@ -709,3 +715,45 @@ CROSS JOIN history_records h ON h.record = s.record;
 
 -- history_concerns: whether a record concerns an agent or a user, or once did
 SELECT EXISTS (SELECT 1 FROM history_parties WHERE party = :party AND kind = :kind AND record = :record);
+
+-- outbox_due: envelopes that wait to be published to a node, in order
+SELECT data FROM outbox WHERE node_id = :node AND state = 'queued' AND id > :after ORDER BY id LIMIT :limit;
+
+-- outbox_before: the last open envelope of a conversation to a node before another one
+SELECT data FROM outbox WHERE node_id = :node AND conversation_id = :conversation AND id < :before
+    AND state IN ('queued', 'forwarded') ORDER BY id DESC LIMIT 1;
+
+-- outbox_unanswered: published envelopes to a node whose receipt is late
+SELECT data FROM outbox WHERE node_id = :node AND state = 'forwarded' AND next_attempt_at <= :now
+ORDER BY next_attempt_at LIMIT :limit;
+
+-- outbox_next: when the next receipt from a node is late
+SELECT min(next_attempt_at) FROM outbox WHERE node_id = :node AND state = 'forwarded';
+
+-- outbox_expired: open envelopes that have expired
+SELECT data FROM outbox WHERE state IN ('queued', 'forwarded') AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- outbox_nodes: the nodes that have not taken everything
+SELECT n.id FROM nodes n WHERE n.id > :after AND (
+    EXISTS (SELECT 1 FROM outbox o WHERE o.node_id = n.id AND o.state = 'queued')
+    OR EXISTS (SELECT 1 FROM outbox o WHERE o.node_id = n.id AND o.state = 'forwarded')
+) ORDER BY n.id;
+
+-- outbox_about: the envelopes about a record, oldest first
+SELECT data FROM outbox WHERE subject = :subject ORDER BY id LIMIT :limit;
+
+-- outbox_of_delivery: the envelope of a delivery to another node
+SELECT data FROM outbox WHERE delivery_id = :delivery AND delivery_id IS NOT NULL ORDER BY id DESC LIMIT 1;
+
+-- outbox_count: how many envelopes to a node are open, up to a limit
+SELECT count(*) FROM (
+    SELECT 1 FROM outbox WHERE node_id = :node AND state = 'queued'
+    UNION ALL SELECT 1 FROM outbox WHERE node_id = :node AND state = 'forwarded' LIMIT :limit
+);
+
+-- envelope_received: the event of an envelope that came from another node
+SELECT e.data FROM envelopes_received r CROSS JOIN events e ON e.seq = r.seq WHERE r.envelope_id = :envelope;
+
+-- envelopes_received_about: the events of the envelopes from other nodes about a record
+SELECT e.data FROM envelopes_received r CROSS JOIN events e ON e.seq = r.seq
+WHERE r.subject = :subject AND r.subject IS NOT NULL ORDER BY r.seq LIMIT :limit;

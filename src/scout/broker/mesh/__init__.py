@@ -1,0 +1,1 @@
+"""The mesh in the broker: other nodes, their agents, and what is exchanged with them."""

@@ -1,0 +1,243 @@
+"""The outbox: rows for envelopes to other nodes, and what follows from a receipt or an expiry."""
+
+from scout.base.time import Time
+from scout.broker.effects import flight_state, remote_flights
+from scout.broker.routing.remote import build_unreachable, has_open_entry
+from scout.broker.transaction.transaction import Transaction
+from scout.model.agent import Agent
+from scout.model.delivery import (
+    DELIVERY,
+    Delivery,
+    DeliveryMove,
+    back_off,
+    dead_letter,
+    hand_over,
+    settle_remotely,
+)
+from scout.model.events.asks import DELIVERY_EVENTS
+from scout.model.events.mesh import OUTBOX_EVENTS
+from scout.model.flight import (
+    FLIGHT,
+    Flight,
+    FlightError,
+    FlightPhase,
+    FlightState,
+    build_error,
+    cancel_flight,
+    note_flight,
+)
+from scout.model.mesh.envelope import EnvelopeKind, ReceiptPayload, ReceiptState
+from scout.model.mesh.outbox import (
+    OPEN,
+    OutboxEntry,
+    expire_entry,
+    forward_entry,
+    retry_entry,
+    take_receipt,
+)
+from scout.model.mesh_receipt import OutboxState
+from scout.model.node import Node
+from scout.model.problems.target import PeerUnreachable
+
+_SOME = 100
+_ON_THE_WAY = frozenset({FlightPhase.ACCEPTED, FlightPhase.FORWARDED})
+
+
+def queue_entry(
+    tx: Transaction,
+    node_id: str,
+    kind: EnvelopeKind,
+    subject: str,
+    *,
+    sender: str | None = None,
+    conversation_id: str | None = None,
+    delivery_id: str | None = None,
+    seq: int | None = None,
+    offset: int = 0,
+    wake: bool = False,
+) -> OutboxEntry:
+    """Queue an envelope in the transaction of what causes it. The envelope is built when it is published."""
+    entry = OutboxEntry(
+        id=tx.mint("env"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        node_id=node_id,
+        kind=kind,
+        subject=subject,
+        seq=seq,
+        offset=offset,
+        sender=sender,
+        conversation_id=conversation_id,
+        delivery_id=delivery_id,
+        wake=wake,
+        next_attempt_at=tx.now,
+        expires_at=tx.now.plus(tx.rules.periods.queue_expiry),
+    )
+    return record_entry(tx, entry, "queue")
+
+
+def record_entry(tx: Transaction, entry: OutboxEntry, move: str, reason: str = "") -> OutboxEntry:
+    """Record a change of an outbox row."""
+    by = entry.sender or tx.services.system_agent
+    return tx.record(OUTBOX_EVENTS[entry.state], entry, move=move, reason=reason, source=by)
+
+
+# -- published ---------------------------------------------------------------------------------------
+
+
+def record_forwarded(tx: Transaction, idents: list[str]) -> None:
+    """Record that the server has these envelopes; one that has its receipt already stays as it is."""
+    for ident in idents:
+        entry = tx.get(OutboxEntry, ident)
+        if entry is not None and entry.state is OutboxState.QUEUED:
+            wait = back_off(entry.attempts + 1, tx.rules.back_off)
+            record_entry(tx, forward_entry(entry, tx.now.plus(wait), tx.now), "forward")
+            _show_forwarded(tx, entry)
+
+
+def _show_forwarded(tx: Transaction, entry: OutboxEntry) -> None:
+    node = name_node(tx, entry.node_id)
+    delivery = tx.get(Delivery, entry.delivery_id)
+    if delivery is not None:
+        sent = hand_over(delivery, f"node {node}", tx.now)
+        if sent is not delivery:
+            tx.record(
+                DELIVERY_EVENTS[DeliveryMove.LEASE], sent, move=DeliveryMove.LEASE, reason=f"node {node}"
+            )
+    if entry.kind is EnvelopeKind.ASK:
+        _show_way(tx, entry, FlightPhase.FORWARDED, f"sent to node {node}")
+
+
+def _show_way(tx: Transaction, entry: OutboxEntry, phase: FlightPhase, reason: str) -> None:
+    """Show in a flight that its ask has come further; what the other node tells is not replaced."""
+    flight = tx.get(Flight, entry.subject)
+    if flight is None or flight.state is not FlightState.QUEUED or flight.phase not in _ON_THE_WAY:
+        return
+    flight_state.record_note(tx, note_flight(flight, phase, tx.now, reason=reason))
+
+
+def retry_unanswered(tx: Transaction, node_id: str, now: Time) -> int:
+    """Queue again what the node has not answered in time; return how many."""
+    late = tx.ledger.many(OutboxEntry, "outbox_unanswered", node=node_id, now=int(now), limit=_SOME)
+    for entry in late:
+        record_entry(tx, retry_entry(entry, tx.now), "retry", "no receipt came")
+    return len(late)
+
+
+def name_node(tx: Transaction, node_id: str) -> str:
+    """Return the name of a node; its id if it is not known."""
+    node = tx.get(Node, node_id)
+    return node.name if node is not None else node_id
+
+
+# -- receipts ----------------------------------------------------------------------------------------
+
+
+def apply_receipt(tx: Transaction, node_id: str, receipt: ReceiptPayload) -> None:
+    """Record what became of an envelope; only the node that it was sent to can tell."""
+    entry = tx.get(OutboxEntry, receipt.of)
+    if entry is None or entry.node_id != node_id:
+        return
+    after = take_receipt(entry, receipt.state, tx.now, receipt.problem)
+    if after is entry:
+        _cancel_late_ask(tx, entry, receipt.state)
+        return
+    record_entry(tx, after, receipt.state, receipt.problem.message if receipt.problem else "")
+    if receipt.state is ReceiptState.REFUSED:
+        error = receipt.problem or FlightError(code="forbidden", message="the other node refused it")
+        _give_up(tx, after, error)
+    elif receipt.state is ReceiptState.DELIVERED:
+        _settle_delivery(tx, after)
+    elif entry.kind is EnvelopeKind.ASK:
+        node = name_node(tx, node_id)
+        _show_way(tx, after, FlightPhase.ACCEPTED, f"node {node} has accepted it")
+
+
+def _settle_delivery(tx: Transaction, entry: OutboxEntry) -> None:
+    delivery = tx.get(Delivery, entry.delivery_id)
+    taken = settle_remotely(delivery, tx.now) if delivery is not None else None
+    if delivery is not None and taken is not None and taken is not delivery:
+        tx.record(DELIVERY_EVENTS[DeliveryMove.ACK], taken, move=DeliveryMove.ACK, source=delivery.target)
+
+
+def _cancel_late_ask(tx: Transaction, entry: OutboxEntry, state: ReceiptState) -> None:
+    """Cancel an ask that arrived after it was given up here."""
+    late = entry.state is OutboxState.EXPIRED and state is ReceiptState.ACCEPTED
+    if late and entry.kind is EnvelopeKind.ASK and not has_open_entry(tx, entry.subject, EnvelopeKind.CANCEL):
+        queue_cancel(tx, entry)
+
+
+def queue_cancel(tx: Transaction, asked: OutboxEntry) -> OutboxEntry:
+    """Ask the other node to cancel the flight of an ask."""
+    return queue_entry(
+        tx,
+        asked.node_id,
+        EnvelopeKind.CANCEL,
+        asked.subject,
+        sender=asked.sender,
+        conversation_id=asked.conversation_id,
+    )
+
+
+# -- given up ----------------------------------------------------------------------------------------
+
+
+def expire_entries(tx: Transaction) -> int:
+    """Give up the envelopes that no node took in time; return how many."""
+    old = tx.ledger.many(OutboxEntry, "outbox_expired", now=int(tx.now), limit=_SOME)
+    for entry in old:
+        error = build_error(_build_unreachable(tx, entry))
+        give_up(tx, entry, error)
+    return len(old)
+
+
+def give_up(tx: Transaction, entry: OutboxEntry, error: FlightError) -> None:
+    """Expire an envelope, and tell whoever depends on it."""
+    record_entry(tx, expire_entry(entry, error, tx.now), "expire", error.message)
+    _give_up(tx, entry, error)
+
+
+def refuse_entry(tx: Transaction, ident: str, error: FlightError) -> None:
+    """Give up an envelope that cannot be sent."""
+    entry = tx.get(OutboxEntry, ident)
+    if entry is not None and entry.state in OPEN:
+        give_up(tx, entry, error)
+
+
+def drop_entry(tx: Transaction, entry: OutboxEntry, reason: str) -> None:
+    """Expire an envelope that is no longer needed."""
+    record_entry(
+        tx, expire_entry(entry, FlightError(code="cancelled", message=reason), tx.now), "expire", reason
+    )
+
+
+def _give_up(tx: Transaction, entry: OutboxEntry, error: FlightError) -> None:
+    """Fail the flight of an ask, end one whose cancel was not heard, or return a message to its sender."""
+    flight = tx.get(Flight, entry.subject)
+    if flight is not None and flight.state in FLIGHT.terminal:
+        return
+    delivery = tx.get(Delivery, entry.delivery_id)
+    if entry.kind is EnvelopeKind.ASK and flight is not None:
+        remote_flights.fail_remotely(tx, flight, error)
+    elif entry.kind is EnvelopeKind.CANCEL and flight is not None:
+        _end_unheard(tx, flight, error)
+    elif delivery is not None and delivery.state not in DELIVERY.terminal:
+        flight_state.record_delivery(tx, delivery, dead_letter(delivery, error.message, tx.now))
+
+
+def _end_unheard(tx: Transaction, flight: Flight, error: FlightError) -> None:
+    """Cancel a flight here whose node did not hear of it."""
+    reason = f"cancelled here; the node that runs it did not confirm: {error.message}"
+    flight_state.finish_flight(tx, flight, cancel_flight(flight, reason, tx.now))
+
+
+def _build_unreachable(tx: Transaction, entry: OutboxEntry) -> PeerUnreachable:
+    """Return why an envelope expired: how often it was sent, and when its node was last seen."""
+    node = tx.get(Node, entry.node_id)
+    flight, delivery = tx.get(Flight, entry.subject), tx.get(Delivery, entry.delivery_id)
+    target = flight.target if flight else delivery.target if delivery else None
+    agent = tx.get(Agent, target)
+    if agent is not None and agent.is_remote:
+        return build_unreachable(tx, agent, node, attempts=entry.attempts)
+    last_seen = node.last_seen if node else None
+    return PeerUnreachable(node=name_node(tx, entry.node_id), last_seen=last_seen, attempts=entry.attempts)

@@ -1,0 +1,1 @@
+"""What several machines exchange: envelopes, the outbox, directory entries, members, invitations."""

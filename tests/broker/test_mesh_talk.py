@@ -1,0 +1,184 @@
+"""Messages, asks and flights between two nodes, through two real brokers and a wire in this process."""
+
+from collections.abc import Awaitable
+from pathlib import Path
+
+from scout.model.ask import IfUnreachable
+from scout.model.conversation import MessageKind
+from scout.model.flight import FlightState
+from scout.model.mesh_receipt import OutboxState
+from scout.model.node import NodeMove
+from scout.protocol.asks import CancelFlight, FlightView, GetFlight, MakeAsk
+from scout.protocol.inbox import AckInbox
+from scout.protocol.talk import GetMessage, Reply, Send
+from tests.broker.mesh_pair import Pair, run_pair
+from tests.broker.rig import (
+    advance_clock,
+    expect_refusal,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    wait_until,
+)
+
+
+async def wait_for_flight(pair: Pair, flight_id: str, *states: FlightState) -> FlightView:
+    """The flight of the operator of node one, once it is in one of these states."""
+
+    async def look() -> FlightView | None:
+        view = await pair.one.rig.operator(GetFlight(flight_id=flight_id))
+        return view if view.state in states else None
+
+    return await wait_until(look)
+
+
+def test_a_message_reaches_an_agent_of_another_node(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        hudson = await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        receipt = await pair.one.rig.operator(Send(to="@hudson", body="hello from one"))
+        sent = receipt.deliveries[0]
+        assert sent.mesh is not None
+        assert (sent.mesh.node, sent.mesh.state) == ("two", OutboxState.QUEUED)
+
+        async def arrived() -> bool:
+            return "hello from one" in await inbox_bodies(pair.two.rig, "hudson")
+
+        await wait_until(arrived)
+        item = (await inbox_items(pair.two.rig, "hudson"))[0]
+        assert item.message is not None
+        assert item.message.id == receipt.message_id
+        assert item.message.conversation_id == receipt.conversation_id
+
+        async def state() -> OutboxState | None:
+            view = await pair.one.rig.operator(GetMessage(message_id=receipt.message_id))
+            return view.deliveries[0].mesh.state if view.deliveries[0].mesh else None
+
+        await wait_until(lambda: _is(state(), OutboxState.ACCEPTED))
+        await hudson.call(AckInbox(delivery_ids=(item.delivery_id or "",)))
+        await wait_until(lambda: _is(state(), OutboxState.DELIVERED))
+        view = await pair.one.rig.operator(GetMessage(message_id=receipt.message_id))
+        assert view.deliveries[0].state == "acked"
+
+        said = await hudson.call(Reply(body="hello back"))
+        assert said.conversation_id == receipt.conversation_id
+
+        async def answered() -> bool:
+            return "hello back" in await inbox_bodies(pair.one.rig)
+
+        await wait_until(answered)
+        back = next(one.message for one in await inbox_items(pair.one.rig) if one.message)
+        assert (back.kind, back.in_reply_to) == (MessageKind.ANSWER, receipt.message_id)
+
+    run_pair(scene, tmp_path)
+
+
+async def _is(found: Awaitable[object], wanted: object) -> bool:
+    return await found == wanted
+
+
+def test_an_ask_runs_on_the_other_node_and_its_answer_comes_back(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await pair.two.rig.register("hudson", harness="echo")
+        await pair.two.show(pair.one, "hudson")
+        receipt = await pair.one.rig.operator(MakeAsk(to="@hudson", body="say it"))
+        assert receipt.state == "queued"
+        done = await wait_for_flight(pair, receipt.flight_id, FlightState.COMPLETED, FlightState.FAILED)
+        assert (done.state, done.output) == (FlightState.COMPLETED, "say it")
+        assert done.mesh is not None
+        assert done.mesh.state in (OutboxState.ACCEPTED, OutboxState.DELIVERED)
+        there = await pair.two.rig.operator(GetFlight(flight_id=receipt.flight_id))
+        assert (there.state, there.ask_id) == (FlightState.COMPLETED, receipt.ask_id)
+        assert there.output_message_id == done.output_message_id
+
+    run_pair(scene, tmp_path)
+
+
+def test_a_node_that_is_away_refuses_asks_and_keeps_messages(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        pair.wire.cut = True
+        await pair.one.move(pair.two, NodeMove.LOSE)
+        refused = await expect_refusal(pair.one.rig.operator(MakeAsk(to="@hudson", body="now")))
+        assert refused.code == "peer_unreachable"
+        assert refused.since is not None
+        receipt = await pair.one.rig.operator(Send(to="@hudson", body="later"))
+        assert any("sent when the node is back" in note for note in receipt.notes)
+        asked = await pair.one.rig.operator(
+            MakeAsk(to="@hudson", body="wait", if_unreachable=IfUnreachable.QUEUE)
+        )
+        assert "when the node is back" in (asked.reason or "")
+        pair.wire.cut = False
+        await pair.one.move(pair.two, NodeMove.RECOVER)
+        pair.one.exchange.wake_all()
+
+        async def arrived() -> bool:
+            return {"later", "wait"} <= set(await inbox_bodies(pair.two.rig, "hudson"))
+
+        await wait_until(arrived)
+
+    run_pair(scene, tmp_path)
+
+
+def test_what_no_node_takes_expires_with_an_honest_failure(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        pair.wire.cut = True
+        asked = await pair.one.rig.operator(MakeAsk(to="@hudson", body="never"))
+        sent = await pair.one.rig.operator(Send(to="@hudson", body="neither"))
+        pair.one.clock.ahead += 90_000
+        pair.one.exchange.wake_all()
+        failed = await wait_for_flight(pair, asked.flight_id, FlightState.FAILED)
+        assert failed.error is not None
+        assert failed.error.code == "peer_unreachable"
+        assert [one.operation for one in failed.error.remedies] == ["flight.retry"]
+
+        async def bounced() -> bool:
+            return any("unreachable" in one for one in await inbox_bodies(pair.one.rig))
+
+        await wait_until(bounced)
+        view = await pair.one.rig.operator(GetMessage(message_id=sent.message_id))
+        assert view.deliveries[0].state == "dead_lettered"
+        assert view.deliveries[0].mesh is not None
+        assert view.deliveries[0].mesh.state is OutboxState.EXPIRED
+
+    run_pair(scene, tmp_path)
+
+
+def test_a_cancel_is_a_request_to_the_node_that_runs_the_flight(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        asked = await pair.one.rig.operator(MakeAsk(to="@hudson", body="take your time"))
+
+        async def arrived() -> bool:
+            return "take your time" in await inbox_bodies(pair.two.rig, "hudson")
+
+        await wait_until(arrived)
+        view = await pair.one.rig.operator(CancelFlight(flight_id=asked.flight_id, reason="not needed"))
+        assert "cancel requested" in view.reason
+        await wait_for_flight(pair, asked.flight_id, FlightState.CANCELLED)
+        there = await pair.two.rig.operator(GetFlight(flight_id=asked.flight_id))
+        assert there.state is FlightState.CANCELLED
+
+    run_pair(scene, tmp_path)
+
+
+def test_an_ask_that_was_not_sent_yet_is_cancelled_at_once(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        pair.wire.cut = True
+        asked = await pair.one.rig.operator(MakeAsk(to="@hudson", body="never mind"))
+        view = await pair.one.rig.operator(CancelFlight(flight_id=asked.flight_id))
+        assert view.state is FlightState.CANCELLED
+        view = await pair.one.rig.operator(GetFlight(flight_id=asked.flight_id))
+        assert view.mesh is not None
+        assert view.mesh.state is OutboxState.EXPIRED
+        pair.wire.cut = False
+        await advance_clock(pair.one.rig, 1)
+        assert await inbox_bodies(pair.two.rig, "hudson") == []
+
+    run_pair(scene, tmp_path)

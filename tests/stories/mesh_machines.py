@@ -1,0 +1,94 @@
+"""Two machines on one: two real daemons with their own homes, joined by a real nats-server."""
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+from scout.daemon.start import start, stop
+from tests.cli.running import Shell
+from tests.daemon.daemons import eventually
+
+
+class Machine(Shell):
+    """One machine, whose daemon can be killed and started again."""
+
+    def start(self) -> None:
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        start(str(self.home), environ=self.environ, timeout=60)
+
+    def stop(self) -> None:
+        stop(str(self.home))
+
+    @property
+    def pid(self) -> int:
+        return int(self.data("status")["pid"])
+
+    def kill(self) -> None:
+        """End the daemon without a chance to do anything."""
+        _kill(self.pid)
+
+    def configure(self, text: str) -> None:
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.home / "config.toml").write_text(text)
+
+    def find_flight(self, flight_id: str, *states: str) -> Any:
+        """The flight once it is in one of these states."""
+        return eventually(lambda: self._look(flight_id, states), 60)
+
+    def _look(self, flight_id: str, states: tuple[str, ...]) -> Any:
+        done = self.type("flight", "get", flight_id, "--json")
+        found: dict[str, Any] = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+        return found if found.get("state") in states else None
+
+    def sees(self, node: str, state: str) -> None:
+        """Wait until a node is in a state, as this machine sees it."""
+        eventually(lambda: self._sees(node, state), 60)
+
+    def _sees(self, node: str, state: str) -> bool:
+        nodes = self.data("mesh", "nodes")["items"]
+        return any((one["name"], one["state"]) == (node, state) for one in nodes)
+
+    def knows(self, address: str) -> None:
+        """Wait until an address of the other machine resolves here."""
+        eventually(lambda: self.type("resolve", address).returncode == 0, 60)
+
+
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: _is_dead(pid))
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+@contextlib.contextmanager
+def two_machines(folder: Path, config: str = "") -> Generator[tuple[Machine, Machine]]:
+    """The machines `one`, which founded the mesh, and `two`; the server listens on loopback."""
+    one, two = Machine(folder / "one"), Machine(folder / "two")
+    for machine in (one, two):
+        machine.folder.mkdir()
+        machine.configure(f"roots = ['{folder}']\n{config}")
+        machine.start()
+    try:
+        one.say("mesh", "up", "--host", "127.0.0.1")
+        line = one.data("mesh", "invite", "--name", "two")["line"]
+        two.say("mesh", "join", line)
+        one.sees("two", "online")
+        yield one, two
+    finally:
+        for machine in (one, two):
+            machine.type("mesh", "down")
+            machine.stop()
+
+
+def kill_server(machine: Machine) -> None:
+    """End the server of the mesh without a chance to do anything."""
+    _kill(int(machine.data("mesh", "status")["server"]["pid"]))
