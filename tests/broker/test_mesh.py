@@ -230,7 +230,8 @@ def test_a_taken_name_is_refused_with_a_free_one_and_another_name_renames(tmp_pa
 
 def test_only_the_founder_invites_and_removes(tmp_path: Path) -> None:
     async def scene(mesh: MeshRig) -> None:
-        requests: tuple[Request[Any], ...] = (InviteNode(), RemoveNode(node="book"))
+        requests: list[Request[Any]] = [InviteNode()]
+        requests.append(RemoveNode(node="book"))
         for request in requests:
             told = await expect_refusal(mesh["mini"].operator(request))
             assert (told.code, told.founder) == ("not_founder", "book")

@@ -26,6 +26,7 @@ from scout.policy.membership import (
     check_invitation,
     choose_node_name,
     explain_false_entry,
+    find_free_name,
     has_wish,
     is_member,
 )
@@ -69,6 +70,7 @@ def test_an_invitation_admits_once_in_its_time_and_who_knows_its_secret() -> Non
 
 def test_a_taken_name_is_refused_with_a_free_one() -> None:
     assert choose_node_name("Mini.local", lambda _: False) == "mini-local"
+    assert find_free_name("mini", lambda _: False) == "mini"
     with pytest.raises(Refused, match="belongs to") as refused:
         choose_node_name("mini", lambda name: name in ("mini", "mini-2"))
     assert refused.value.diagnostic.candidates[0].address == "mini-3"

@@ -11,9 +11,9 @@ from scout.identity.branch import check_slug
 from scout.identity.reserved import check_name
 from scout.model.problems.request import NotFound, TooLarge
 from scout.model.problems.session import HarnessUnavailable, Missing
-from scout.model.problems.target import AmbiguousEndpoint, UnknownTarget
+from scout.model.problems.target import AmbiguousEndpoint, RemoteTarget, UnknownTarget
 from scout.protocol.access import SetAlias
-from scout.protocol.agents import ConfigureAgent, RegisterAgent, Resolve, ShowAgent
+from scout.protocol.agents import ConfigureAgent, RegisterAgent, Resolve, RetireAgent, ShowAgent
 from scout.protocol.asks import CompleteFlight, MakeAsk
 from scout.protocol.attention import Notify
 from scout.protocol.channels import CreateChannel
@@ -358,3 +358,10 @@ def test_no_remedy_repeats_a_secret() -> None:
     request = AddConnector(connector="telegram", values={"token": "hidden"})
     told = correct_remedies(request, BadRequest(problem="no", remedies=(again,)))
     assert told.remedies == (again,)
+
+
+def test_what_only_another_node_can_do_repeats_the_request_for_that_node() -> None:
+    told = correct_remedies(RetireAgent(address="@arc"), RemoteTarget(address="@arc", node="mini"))
+    assert told.message == "@arc lives on mini: run this command on mini"
+    (there,) = told.remedies
+    assert (there.operation, there.parameters, there.why) == ("agent.retire", {"address": "@arc"}, "on mini")
