@@ -42,6 +42,9 @@ class Wire:
     def __init__(self) -> None:
         self.faults = Faults()
         self.cut = False
+        self.passing = asyncio.Event()  # while it is not set, what is being published hangs
+        self.passing.set()
+        self.begun = 0  # how many were to be published
         self.inlets: dict[str, EnvelopeExchange] = {}
         self.streams: dict[str, list[bytes]] = {}
         self.published: list[tuple[str, str]] = []
@@ -101,6 +104,8 @@ class WireLink:
 
     async def publish(self, node_id: str, envelope_id: str, data: bytes) -> None:
         await asyncio.sleep(0)
+        self._wire.begun += 1
+        await self._wire.passing.wait()
         if self.dead:
             raise MeshDown("the process has ended")
         self._wire.store(node_id, envelope_id, data)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scout.model.ask import IfUnreachable
 from scout.model.conversation import MessageKind
-from scout.model.flight import FlightState
+from scout.model.flight import Flight, FlightState
 from scout.model.mesh_receipt import OutboxState
 from scout.model.node import NodeMove
 from scout.protocol.asks import CancelFlight, FlightView, GetFlight, MakeAsk
@@ -13,7 +13,6 @@ from scout.protocol.inbox import AckInbox
 from scout.protocol.talk import GetMessage, Reply, Send
 from tests.broker.mesh_pair import Pair, run_pair
 from tests.broker.rig import (
-    advance_clock,
     expect_refusal,
     inbox_bodies,
     inbox_items,
@@ -177,8 +176,36 @@ def test_an_ask_that_was_not_sent_yet_is_cancelled_at_once(tmp_path: Path) -> No
         view = await pair.one.rig.operator(GetFlight(flight_id=asked.flight_id))
         assert view.mesh is not None
         assert view.mesh.state is OutboxState.EXPIRED
-        pair.wire.cut = False
-        await advance_clock(pair.one.rig, 1)
+
+    run_pair(scene, tmp_path)
+
+
+async def _settle(pair: Pair) -> None:
+    """Wait until neither node has an open envelope."""
+    pair.wire.cut = False
+    for side in pair.sides:
+        side.exchange.wake_all()
+    opened = [side.rig.broker.glance for side in pair.sides]
+    await wait_until(lambda: not any(look().rows("outbox_nodes", after="") for look in opened))
+
+
+def test_an_ask_that_arrives_after_its_cancel_is_cancelled_there(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        pair.wire.passing.clear()  # the ask is being published
+        asked = await pair.one.rig.operator(MakeAsk(to="@hudson", body="too late"))
+        await wait_until(lambda: pair.wire.begun > 0)
+        view = await pair.one.rig.operator(CancelFlight(flight_id=asked.flight_id))
+        assert view.state is FlightState.CANCELLED
+        pair.wire.passing.set()
+
+        async def cancelled() -> bool:
+            found = pair.two.rig.broker.glance().get(Flight, asked.flight_id)
+            return found is not None and found.state is FlightState.CANCELLED
+
+        await wait_until(cancelled)
+        await _settle(pair)
         assert await inbox_bodies(pair.two.rig, "hudson") == []
 
     run_pair(scene, tmp_path)
