@@ -175,9 +175,8 @@ class _Change(NamedTuple):
 
 def _read_change(tx: Transaction, entry: OutboxEntry) -> _Change | None:
     """Return the record as the event of the row left it, so that each attempt carries the same."""
-    for event in tx.ledger.facts("event_numbered", seq=entry.seq):
-        return _Change(event.payload.record, event.payload.move)
-    return None
+    event = tx.ledger.log.get(entry.seq) if entry.seq is not None else None
+    return _Change(event.payload.record, event.payload.move) if event is not None else None
 
 
 def _read_version(tx: Transaction, entry: OutboxEntry, kind: type[Record]) -> Any:

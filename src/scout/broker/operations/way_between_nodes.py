@@ -11,7 +11,6 @@ from scout.model.mesh.envelope import ReceiptState
 from scout.model.mesh.outbox import OutboxEntry
 from scout.model.mesh_receipt import OutboxState
 from scout.model.node import Node
-from scout.model.ref import Ref
 
 _MOST = 100
 _STATES = {
@@ -43,7 +42,7 @@ def read_delivery_events(tx: Transaction, delivery: Delivery) -> list[Event]:
 
 
 def _read_entry_events(tx: Transaction, ident: str) -> list[Event]:
-    return list(tx.ledger.facts("events_at", ref=str(Ref.to(ident)), after=0, limit=_MOST))
+    return tx.ledger.log.list_at(ident, 0, _MOST)
 
 
 def describe_envelope(tx: Transaction, event: EnvelopeEvent | EnvelopeReceived) -> str:

@@ -751,9 +751,8 @@ SELECT count(*) FROM (
     UNION ALL SELECT 1 FROM outbox WHERE node_id = :node AND state = 'forwarded' LIMIT :limit
 );
 
--- envelope_received: the event of an envelope that came from another node
-SELECT e.data FROM envelopes_received r CROSS JOIN events e ON e.seq = r.seq WHERE r.envelope_id = :envelope;
+-- envelope_received: the number of the event of an envelope that came from another node
+SELECT seq FROM envelopes_received WHERE envelope_id = :envelope;
 
--- envelopes_received_about: the events of the envelopes from other nodes about a record
-SELECT e.data FROM envelopes_received r CROSS JOIN events e ON e.seq = r.seq
-WHERE r.subject = :subject AND r.subject IS NOT NULL ORDER BY r.seq LIMIT :limit;
+-- envelopes_received_about: the numbers of the events of the envelopes from other nodes about a record
+SELECT seq FROM envelopes_received WHERE subject = :subject AND subject IS NOT NULL ORDER BY seq LIMIT :limit;
