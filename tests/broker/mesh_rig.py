@@ -22,7 +22,7 @@ from scout.model.mesh.join import JoinAnswer, JoinRequest
 from scout.model.mesh.member import LOGIN_SIGNED_AS, MemberEntry
 from scout.model.problems.diagnostics import AnyDiagnostic
 from scout.model.problems.mesh import InvitationInvalid
-from scout.policy.join_proof import hash_secret, is_founder_proved, prove_joiner
+from scout.policy.mesh.join_proof import hash_secret, is_founder_proved, prove_joiner
 from scout.ports.mesh import (
     JoinDesk,
     LinkStatus,

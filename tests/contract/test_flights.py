@@ -40,6 +40,7 @@ from scout.model.flight import (
     note_flight,
     wait_flight,
 )
+from scout.model.mesh.outbox import OutboxEntry
 from scout.model.noun import NOUNS
 from scout.model.people.chat_post import ChatPost
 from scout.model.waiting import WaitingKind, WaitingOn
@@ -115,7 +116,7 @@ def test_so_does_every_other_nouns() -> None:
 
 @pytest.mark.rows("R2.2-16")
 def test_a_phase_stands_beside_the_state() -> None:
-    words = "accepted held forwarded waking retrying working steering checking waiting done"
+    words = "accepted held forwarded waking retrying working steering checking cancelling waiting done"
     assert [phase.value for phase in P] == words.split()
     for state in (S.QUEUED, S.RUNNING, S.WAITING):
         for phase in (P.WAKING, P.STEERING, P.CHECKING):
@@ -187,8 +188,8 @@ def test_no_words_are_no_reply(state: FlightState, text: str, by: CompletedBy) -
 def test_leases_are_the_deliverys_and_the_outcome_is_the_flights() -> None:
     attempts = {"attempts", "leasedBy", "leasedUntil", "nextAttemptAt", "mayRepeat"}
     outcome = {"output", "outputMessageId", "completedBy", "error", "finishedAt"}
-    # A post in a chat is tried again by itself; it is no work of an agent.
-    records = [noun.record for noun in NOUNS.values() if noun.record is not ChatPost]
+    # A post in a chat and an envelope to another node are tried again by themselves; they are no work of an agent.
+    records = [noun.record for noun in NOUNS.values() if noun.record not in (ChatPost, OutboxEntry)]
     assert [kind for kind in records if attempts & wire_names(kind)] == [Delivery]
     assert [kind for kind in records if outcome & wire_names(kind)] == [Flight]
     assert attempts <= wire_names(Delivery)

@@ -18,7 +18,7 @@ from scout.model.mesh.entry import SignedEntry
 from scout.model.mesh.join import JoinAnswer, JoinRequest
 from scout.model.problems.mesh import CertificateMismatch, InvitationInvalid, MeshUnreachable
 from scout.model.problems.target import NameTaken
-from scout.policy.join_proof import hash_secret, is_joiner_proved, prove_founder
+from scout.policy.mesh.join_proof import hash_secret, is_joiner_proved, prove_founder
 from scout.ports.mesh import MeshDown
 from tests.mesh.stage import MESH, Node, Stage, founded, play, until
 

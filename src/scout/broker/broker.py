@@ -1,7 +1,7 @@
 """The broker: admits callers, runs their requests in transactions, and publishes what was committed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes
 from scout.broker.sessions.after_restart import RestartRecovery
-from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, PlayCheck
+from scout.broker.sessions.harness_checks import HarnessChecks, PlayCheck, play_nothing
 from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admissions, Admitted
@@ -85,7 +85,6 @@ from scout.ports.mesh import MeshConfig, MeshKit, MeshLink, NodeKeys
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
-from scout.protocol.sessions import CheckLine, Verdict
 from scout.store.database import Database
 from scout.store.ledger import Ledger
 from scout.store.unit_of_work import UnitOfWork
@@ -93,12 +92,6 @@ from scout.store.unit_of_work import UnitOfWork
 T = TypeVar("T")
 _PROBE_AGAIN = 2.0  # seconds before a harness that could not run is checked again for a request
 _NAMING_EVENTS = (AgentEvent, ReachEvent, GrantEvent, AliasEvent)
-
-
-async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
-    """Answer a harness check in a broker that runs without a daemon."""
-    reason = "it needs a running daemon"
-    yield CheckLine(line="the check", verdict=Verdict.NOT_TRIED, because=reason)
 
 
 def _apply_effects(tx: Transaction) -> None:
@@ -174,7 +167,7 @@ class Broker:
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)
         self.dispatcher = Dispatcher(self.services, self._record, self.read, self.glance)
-        self.checks = HarnessChecks(play_check or _play_nothing, self.waiters)
+        self.checks = HarnessChecks(play_check or play_nothing, self.waiters)
         self._notifier = Notifier(self.services, sinks, self.as_system, self.read)
         self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)

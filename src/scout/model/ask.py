@@ -41,10 +41,10 @@ class AskLink(Record, omit_defaults=True):
 
     ask_id: str
     asker: str
-    asker_address: str
+    asker_canonical: str
     asker_session_id: str | None = None
     target: str
-    target_address: str
+    target_canonical: str
     target_session_id: str | None = None
     flight_id: str = ""
     body_hash: str = ""

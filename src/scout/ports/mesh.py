@@ -146,7 +146,7 @@ class MeshLink(Protocol):
 class JoinDesk(Protocol):
     """What answers join requests: the broker of the founder.
 
-    It checks the proof of the request and proves its answer (`policy/join_proof.py`).
+    It checks the proof of the request and proves its answer (`policy/mesh/join_proof.py`).
     """
 
     async def admit(self, request: JoinRequest) -> JoinAnswer: ...

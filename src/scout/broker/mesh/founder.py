@@ -25,8 +25,8 @@ from scout.model.mesh.member import (
     move_invitation,
 )
 from scout.model.node import Node
-from scout.policy.join_proof import hash_secret, is_joiner_proved, prove_founder
-from scout.policy.membership import build_member, check_invitation, choose_node_name
+from scout.policy.mesh.join_proof import hash_secret, is_joiner_proved, prove_founder
+from scout.policy.mesh.membership import build_member, check_invitation, choose_node_name
 from scout.ports.mesh import MeshConfig, MeshLink, MeshServer, NodeKeys
 from scout.store.ledger import LAST, Ledger
 

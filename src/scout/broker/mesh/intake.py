@@ -36,7 +36,7 @@ from scout.model.node import Node, NodeState
 from scout.model.remote_agent import find_node_owner
 from scout.model.token import TokenKind
 from scout.policy.directory import Viewpoint
-from scout.policy.envelopes import (
+from scout.policy.mesh.envelopes import (
     EnvelopeFacts,
     IntakeAction,
     check_payload,

@@ -10,7 +10,7 @@ from scout.model.agent import Agent
 from scout.model.mesh.entry import SIGNED_AS, AgentEntry
 from scout.model.node import Node
 from scout.model.remote_agent import find_node_owner
-from scout.policy.membership import EntryClaim, explain_false_entry, is_member
+from scout.policy.mesh.membership import EntryClaim, explain_false_entry, is_member
 from scout.ports.mesh import NodeKeys
 from scout.store import mirror
 

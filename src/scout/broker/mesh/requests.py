@@ -20,7 +20,7 @@ from scout.model.problems.mesh import InvitationInvalid, MeshUnreachable, NoMesh
 from scout.model.problems.request import Forbidden, NotFound
 from scout.model.problems.target import NameTaken
 from scout.model.remote_agent import find_node_owner
-from scout.policy.membership import find_free_name
+from scout.policy.mesh.membership import find_free_name
 from scout.policy.nearest import rank_names
 from scout.policy.permit import Deed, Subject
 from scout.ports.mesh import MeshConfig, MeshDown, MeshKit

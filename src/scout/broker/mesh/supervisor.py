@@ -19,7 +19,7 @@ from scout.model.mesh.entry import SIGNED_AS, AgentEntry
 from scout.model.mesh.member import HEARTBEAT_SIGNED_AS, MEMBER_SIGNED_AS, MemberEntry, NodeHeartbeat
 from scout.model.node import Node, NodeState
 from scout.model.problems.mesh import MeshUnreachable
-from scout.policy.membership import has_wish, is_member
+from scout.policy.mesh.membership import has_wish, is_member
 from scout.ports.mesh import LinkStatus, MeshConfig, MeshDown, MeshKit, MeshLink, MeshServer, NodeKeys
 from scout.store.ledger import LAST, Ledger
 

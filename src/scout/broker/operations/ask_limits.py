@@ -9,7 +9,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.ask import Ask, AskLink
 from scout.model.conversation import Message
 from scout.model.flight import Flight
-from scout.policy.directory import Party
+from scout.policy.directory import Instance, Party
 from scout.policy.limits import Link, check_ask_rate, check_chain
 from scout.store.ledger import LAST
 
@@ -60,9 +60,9 @@ def _read_link(link: AskLink | None) -> Link | None:
         return None
     return Link(
         asker=Party(agent_id=link.asker, session_id=link.asker_session_id),
-        asker_address=link.asker_address,
+        asker_address=link.asker_canonical,
         target=Party(agent_id=link.target, session_id=link.target_session_id),
-        target_address=link.target_address,
+        target_address=link.target_canonical,
         ask_id=link.ask_id,
         flight_id=link.flight_id,
         body_hash=link.body_hash,
@@ -75,16 +75,22 @@ def list_ancestors(tx: Transaction, ask: Ask) -> tuple[AskLink, ...]:
         AskLink(
             ask_id=one.ask_id,
             asker=one.asker.agent_id,
-            asker_address=one.asker_address,
+            asker_canonical=_spell(tx, one.asker, one.asker_address),
             asker_session_id=one.asker.session_id,
             target=one.target.agent_id,
-            target_address=one.target_address,
+            target_canonical=_spell(tx, one.target, one.target_address),
             target_session_id=one.target.session_id,
             flight_id=one.flight_id,
             body_hash=one.body_hash,
         )
         for one in _list_ancestors(tx, ask)
     )
+
+
+def _spell(tx: Transaction, party: Party, known: str) -> str:
+    """Return the canonical address of an agent; `known`: that of an agent which only other nodes know."""
+    agent = tx.agent(party.agent_id)
+    return Instance(agent=agent).canonical if agent is not None else known
 
 
 def _build_link(tx: Transaction, ask: Ask) -> Link:

@@ -92,3 +92,9 @@ def check_key(name: str) -> str:
 def count_turns(harness: Harness) -> int:
     """Return the number of model turns in a full check."""
     return TURNS if harness.capabilities.calls_model else 0
+
+
+async def play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
+    """Answer a harness check in a broker that runs without a daemon."""
+    reason = "it needs a running daemon"
+    yield CheckLine(line="the check", verdict=Verdict.NOT_TRIED, because=reason)

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.model.mesh.join import JoinAnswer, JoinRequest
-from scout.policy.join_proof import (
+from scout.policy.mesh.join_proof import (
     hash_secret,
     is_founder_proved,
     is_joiner_proved,

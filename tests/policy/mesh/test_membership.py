@@ -20,7 +20,7 @@ from scout.model.mesh.member import (
 from scout.model.node import Node, NodeMove, move_node, rename_node, set_member
 from scout.model.remote_agent import find_node_owner
 from scout.model.status import AgentStatus
-from scout.policy.membership import (
+from scout.policy.mesh.membership import (
     EntryClaim,
     build_member,
     check_invitation,

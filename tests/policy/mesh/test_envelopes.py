@@ -31,7 +31,7 @@ from scout.model.mesh.envelope import (
 from scout.model.mesh.member import MemberEntry, MemberRelation
 from scout.model.question import QuestionState
 from scout.model.status import AgentStatus
-from scout.policy.envelopes import (
+from scout.policy.mesh.envelopes import (
     EnvelopeFacts,
     IntakeAction,
     check_payload,
