@@ -2,7 +2,8 @@
 
 The index has one entry for each key and row, however many events of the row have that key. It is written
 with the history, in batches, so a request pays nothing for it. The rows after its mark are searched for the
-id itself, which is part of their text. They are those since the last step of the feed, so there are few.
+id itself, which is part of their text, or for `agent:agt_…` where an agent is the source. They are those
+since the last step of the feed, so there are few.
 
 An agent's id finds the events that concern it. The id of any other record finds the events whose target it
 is, except for a conversation: its messages are found through their table. `agent:agt_…` finds what an agent
@@ -20,6 +21,7 @@ from scout.base.ids import COUNTER, split_series
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.events.asks import DeliveryRequested
+from scout.model.events.directory import ScheduleFired
 from scout.model.events.envelope import AGENT_FIELDS, Event, list_concerned_agents
 from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted
@@ -67,6 +69,22 @@ class _Outline(Record):
     target: str | None = None
     metadata: _Targets = _Targets()
     payload: _Payload
+
+
+class _Slot(Record):
+    id: Any = None
+    last_slot: Time | None = None
+
+
+class _Run(Record):
+    record: _Slot | None = None
+
+
+class _Fired(Record):
+    """The parts of a stored event that tell which time of a schedule has run."""
+
+    type: str
+    payload: _Run
 
 
 class RowOutline(NamedTuple):
@@ -146,19 +164,19 @@ class EventReader:
     def list_deeds(self, agent_id: str, after: int, limit: int) -> list[Event]:
         """Return what an agent did itself after an event, oldest first."""
         source = Ref.to(agent_id)
-        rows = self._walk(source, agent_id, after)
+        rows = self._walk(source, source, after)
         return self._take(rows, lambda event: event.seq > after and event.source == source, limit)
 
     def find_last_deed(self, agent_id: str) -> Time | None:
         """Return when an agent last did something itself."""
         source = Ref.to(agent_id)
-        found = self._first(self._walk_back(source, agent_id, LAST), lambda event: event.source == source)
+        found = self._first(self._walk_back(source, source, LAST), lambda event: event.source == source)
         return found.time if found is not None else None
 
     def list_said(self, agent_id: str, limit: int) -> list[MessagePosted]:
         """Return what an agent said lately, newest first, among the latest things it did."""
         source, found = Ref.to(agent_id), list[MessagePosted]()
-        rows = self._walk_back(source, agent_id, LAST, most=_DEEDS, holding=_POSTED)
+        rows = self._walk_back(source, source, LAST, most=_DEEDS, holding=_POSTED)
         for events in rows:
             found += [one for one in events if isinstance(one, MessagePosted) and one.source == source]
             if len(found) >= limit:
@@ -174,6 +192,13 @@ class EventReader:
         """Return the same before an event, newest first."""
         rows = self._walk_back(ident, ident, before)
         return self._take(rows, lambda event: event.seq < before and event.target.id == ident, limit)
+
+    def list_fired_slots(self, schedule_id: str, limit: int) -> list[Time]:
+        """Return the times of a schedule that ran last, newest first; `limit`: rows that are looked at."""
+        rows = self._read_back(schedule_id, schedule_id, LAST, limit)
+        events = (one for _, data in rows for one in reversed(decode(data, list[_Fired])))
+        fired = [one.payload.record for one in events if one.type == _FIRED]
+        return [one.last_slot for one in fired if one and one.id == schedule_id and one.last_slot is not None]
 
     def find_first_seq(self, ident: str) -> int:
         """Return the number of the first event about a record; 0 if there is none."""
@@ -215,7 +240,14 @@ class EventReader:
     def _walk_back(
         self, key: str, ident: str, before: int, most: int = LAST, holding: bytes = b""
     ) -> Iterator[list[Event]]:
-        """Yield the rows before an event, the newest first, each with its events in this order.
+        """Yield the rows before an event, the newest first, each with its events in this order."""
+        for first, data in self._read_back(key, ident, before, most, holding):
+            yield unpack(first, data)[::-1]
+
+    def _read_back(
+        self, key: str, ident: str, before: int, most: int, holding: bytes = b""
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield the rows before an event as they are stored, the newest first.
 
         At most `most` rows are looked at; those that do not hold the bytes `holding` are left out.
         """
@@ -224,8 +256,7 @@ class EventReader:
         indexed = {"key": str(key), "last": min(mark, last)}
         bounds = {"limit": most, "holding": holding}
         for name, values in (("untouched_before", newer), ("touched_before", indexed)):
-            for first, data in self._connection.execute(QUERIES[name], {**values, **bounds}):
-                yield unpack(first, data)[::-1]
+            yield from self._connection.execute(QUERIES[name], {**values, **bounds})
 
     def _find_row(self, before: int) -> int:
         """Return the number of the row with the event before this one."""
@@ -234,6 +265,7 @@ class EventReader:
 
 
 _POSTED = b'"' + get_event_type(MessagePosted).encode() + b'"'
+_FIRED = get_event_type(ScheduleFired)
 
 
 def _get_series(ident: str) -> str:

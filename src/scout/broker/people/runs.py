@@ -44,8 +44,7 @@ from scout.policy.permit import Actor
 from scout.protocol.asks import MakeAsk
 from scout.store.ledger import Ledger
 
-_MANY = 1000
-_END = (1 << 63) - 1
+_MANY = 1000  # rows of the log
 
 
 def admit_cron_agent(services: Services, ledger: Ledger, agent: Agent, token_id: str = "") -> Admitted:
@@ -165,7 +164,6 @@ def plan_run_again(tx: Transaction, schedule_id: str, zone: tzinfo) -> None:
 
 
 def _list_slots_ahead(tx: Transaction, schedule: Schedule) -> tuple[Time, ...]:
-    """Return the times after now that have run, as far as the latest events tell."""
-    facts = tx.ledger.log.list_at_back(schedule.id, _END, _MANY)
-    slots = [one.payload.record.last_slot for one in facts if isinstance(one, ScheduleFired)]
-    return tuple(sorted({slot for slot in slots if slot is not None and slot > tx.now}))
+    """Return the times after now that have run: those known before, and those that the latest events tell."""
+    known = (*tx.ledger.log.list_fired_slots(schedule.id, _MANY), *schedule.ran_ahead)
+    return tuple(sorted({slot for slot in known if slot > tx.now}))
