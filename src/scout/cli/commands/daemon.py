@@ -15,6 +15,7 @@ from scout.cli.operations.build import build_epilog, run_guarded
 from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.overview import show_status
 from scout.cli.operations.verbs import Options
+from scout.cli.output.mesh import count_machines
 from scout.cli.output.results import format_flights, show
 from scout.cli.output.sessions import run_row
 from scout.client.http import Lost
@@ -115,7 +116,7 @@ def down(stop_work: bool, as_json: bool) -> None:
         else:
             _tell_stopped(found, flights, runs, stop_work)
             if not stop_work and server is not None and server.get("connections"):
-                others = f"{server['connections']} other machines"
+                others = count_machines(server["connections"], "other")
                 print_out(f"the mesh server keeps running for {others} (scout down --stop ends it)")
         return 0
 

@@ -26,8 +26,14 @@ def describe_mesh(view: dict[str, Any]) -> str:
     """Describe the connection and the machines in one line."""
     role = "founded" if view.get("founder") else "joined"
     away = ", ".join(view.get("unreachable", ()))
-    machines = f"{view['nodes']} machines{f', not reachable: {away}' if away else ''}"
+    machines = f"{count_machines(view['nodes'])}{f', not reachable: {away}' if away else ''}"
     return f"{role} at {view['url']}, {_describe_link(view)}, {machines}"
+
+
+def count_machines(number: int, kind: str = "") -> str:
+    """Return a number of machines in words; `kind`: an adjective."""
+    words = f"{kind} machine".lstrip()
+    return f"1 {words}" if number == 1 else f"{number} {words}s"
 
 
 def _describe_link(view: dict[str, Any]) -> str:
@@ -41,8 +47,8 @@ def _describe_link(view: dict[str, Any]) -> str:
 def _describe_server(server: dict[str, Any]) -> str:
     if not server["running"]:
         return f"server: not running ({server.get('problem') or 'stopped'})"
-    others = server.get("connections", 0)
-    return f"server: nats-server {server.get('version', '')}, {others} other machines connected"
+    others = count_machines(server.get("connections", 0), "other")
+    return f"server: nats-server {server.get('version', '')}, {others} connected"
 
 
 def show_invitation(invited: dict[str, Any]) -> None:
