@@ -50,6 +50,7 @@ def render(value: Any) -> Any:
         if isinstance(value, base):
             fields = {**dict.fromkeys(names, fields["id"]), **fields}
     if isinstance(value, Remedy):
+        fields = {**fields, "why": value.why}  # sent even if it is empty
         fields.pop("command", None)
     return json.loads(encode(fields))
 

@@ -227,7 +227,7 @@ def test_requests_travel_by_their_routes() -> None:
     assert shown == ("GET", "/v1/agents/%2Fu1%2Fagent%2Fa%20b", b"")
     assert (
         encode_request(Who(query="a&b", online=True))[1]
-        == "/v1/agents?query=a%26b&online=true&retired=false&all=false"
+        == "/v1/agents?query=a%26b&online=true&retired=false&all=false&allNodes=false"
     )
     _, target, body = encode_request(Send(to="@a", body="x", idempotency_key="k"))
     assert target == "/v1/messages"

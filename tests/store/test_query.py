@@ -18,6 +18,7 @@ SMALL = (
     "endpoints_kept_warm",
     "sessions_running",
     "deliveries_due",
+    "invitations_open",
 )
 _NAME = re.compile(r":([a-z_]+)")
 

@@ -224,7 +224,8 @@ class AskDialog(ModalScreen[AskOrder | None]):
     @work(exclusive=True)
     async def _offer(self, begun: str) -> None:
         rows = await find_addresses(self._host, begun) if not _is_folder(begun) else []
-        self.query_one("#offers", RowList).set_rows(rows)
+        for offers in self.query("#offers").results(RowList):  # none, if the dialog was closed meanwhile
+            offers.set_rows(rows)
 
     async def on_key(self, event: events.Key) -> None:
         to = self.query_one("#to", Input)

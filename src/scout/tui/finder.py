@@ -72,7 +72,8 @@ class Finder(ModalScreen[str | None]):
         ]
         flights = [row for row in map(_build_flight, self._flights) if _has(row, words)][:_FEW]
         everything = [*found, *flights, *rows] if words else [*rows, *found, *flights]
-        self.query_one(RowList).set_rows(everything or [build_note("  Nothing has these words.")])
+        for shown in self.query(RowList):  # none, if the finder was closed meanwhile
+            shown.set_rows(everything or [build_note("  Nothing has these words.")])
 
     def on_key(self, event: events.Key) -> None:
         steps = {"down": 1, "up": -1}
