@@ -115,8 +115,8 @@ def read_terminal(descriptor: int) -> bytes:
 
 
 @contextlib.contextmanager
-def a_shell() -> Generator[Shell]:
-    """A home without a daemon; one that was started is stopped at the end."""
+def a_shell(*, ends_runs: bool = False) -> Generator[Shell]:
+    """A home without a daemon; one that was started is stopped at the end, and with `ends_runs` what it runs too."""
     folder = Path(tempfile.mkdtemp(prefix="sct-")).resolve()  # short: a socket's path is
     shell = Shell(folder)
     shell.home.mkdir(mode=0o700)
@@ -124,6 +124,8 @@ def a_shell() -> Generator[Shell]:
     try:
         yield shell
     finally:
+        if ends_runs:
+            shell.type("down", "--stop", within=120)
         stop(str(shell.home), timeout=60)
         shutil.rmtree(folder)
 

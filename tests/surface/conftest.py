@@ -18,6 +18,6 @@ asksPerMinute = 100000
 
 @pytest.fixture(scope="session")
 def site() -> Generator[Site]:
-    with a_shell() as shell:
+    with a_shell(ends_runs=True) as shell:
         (shell.home / "config.toml").write_text(_CONFIG.format(folder=shell.folder))
         yield Site(shell, Daemon(shell.home, start_daemon(shell)))

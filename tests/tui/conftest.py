@@ -18,7 +18,7 @@ def nothing_of_this_session(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def shell() -> Generator[Shell]:
-    with a_shell() as shell:
+    with a_shell(ends_runs=True) as shell:
         yield shell
 
 

@@ -87,7 +87,7 @@ def read_screen(view: str, size: tuple[int, int]) -> str:
 
 def main() -> None:
     """Take every screen again."""
-    with a_shell() as shell:
+    with a_shell(ends_runs=True) as shell:
         fleet = Fleet(shell, Daemon(shell.home, start_daemon(shell)))
         set_up(fleet)
         for view in VIEWS:

@@ -20,33 +20,29 @@ pytestmark = pytest.mark.slow
 @pytest.mark.rows("R4.4t-3", "R4.4t-13", "R4.4t-14")
 def test_a_person_decides_opens_a_session_and_quits(monkeypatch: pytest.MonkeyPatch) -> None:
     tmux_here()
-    with a_shell() as shell:
+    with a_shell(ends_runs=True) as shell:
         monkeypatch.setenv("TMUX_TMPDIR", str(shell.folder))
         fleet = Fleet(shell, Daemon(shell.home, start_daemon(shell)))
         item = fleet.raise_item(fleet.register("talkie"), "Publish 1.4.0?", kind="approval", risk="high")
         fleet.register("pane", harness="tmux", command=["sh", "-c", "echo ready; exec cat"])
-        try:
-            with a_pane(shell, "tui") as pane:
-                pane.shows("● live")
-                pane.shows("Publish 1.4.0?")
-                pane.type("2")
-                pane.shows("y approve · n deny")
-                pane.type("y")
-                pane.shows("Approved: Publish 1.4.0?")
-                assert fleet.item(item)["state"] == "resolved"
-                pane.type("3")
-                pane.shows("▌○ @pane")
-                pane.type("o")
-                pane.shows("ready")
-                pane.type("hello", "Enter")
-                pane.shows("hello\nhello")
-                pane.type("C-b", "d")
-                pane.shows("scout open @pane ended with 0")
-                pane.type("q")
-                pane.shows("ended with 0")
-        finally:
-            kill = ["tmux", "kill-server"]
-            subprocess.run(kill, env=shell.environ, check=False, capture_output=True)
+        with a_pane(shell, "tui") as pane:
+            pane.shows("● live")
+            pane.shows("Publish 1.4.0?")
+            pane.type("2")
+            pane.shows("y approve · n deny")
+            pane.type("y")
+            pane.shows("Approved: Publish 1.4.0?")
+            assert fleet.item(item)["state"] == "resolved"
+            pane.type("3")
+            pane.shows("▌○ @pane")
+            pane.type("o")
+            pane.shows("ready")
+            pane.type("hello", "Enter")
+            pane.shows("hello\nhello")
+            pane.type("C-b", "d")
+            pane.shows("scout open @pane ended with 0")
+            pane.type("q")
+            pane.shows("ended with 0")
 
 
 @pytest.mark.rows("R4.4t-9")

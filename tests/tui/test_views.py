@@ -13,7 +13,7 @@ from tests.tui.stage import Fleet, Stage, play
 @pytest.fixture(scope="module")
 def small() -> Generator[Fleet]:
     """A fleet of its own, so that the screens are the same in every run."""
-    with a_shell() as shell:
+    with a_shell(ends_runs=True) as shell:
         found = Fleet(shell, Daemon(shell.home, start_daemon(shell)))
         set_up(found)
         yield found
