@@ -3,7 +3,9 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -72,10 +74,11 @@ def _is_dead(pid: int) -> bool:
 @contextlib.contextmanager
 def two_machines(folder: Path, config: str = "") -> Generator[tuple[Machine, Machine]]:
     """The machines `one`, which founded the mesh, and `two`; the server listens on loopback."""
-    one, two = Machine(folder / "one"), Machine(folder / "two")
+    homes = Path(tempfile.mkdtemp(prefix="sct-")).resolve()  # short: a socket's path is
+    one, two = Machine(homes / "one"), Machine(homes / "two")
     for machine in (one, two):
         machine.folder.mkdir()
-        machine.configure(f"roots = ['{folder}']\n{config}")
+        machine.configure(f"roots = ['{folder}', '{homes}']\n{config}")
         machine.start()
     try:
         one.say("mesh", "up", "--host", "127.0.0.1")
@@ -87,6 +90,7 @@ def two_machines(folder: Path, config: str = "") -> Generator[tuple[Machine, Mac
         for machine in (one, two):
             machine.type("mesh", "down")
             machine.stop()
+        shutil.rmtree(homes)
 
 
 def kill_server(machine: Machine) -> None:
