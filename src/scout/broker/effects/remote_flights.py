@@ -154,7 +154,7 @@ _FOLLOW = {
 
 
 def check_remote_flight(tx: Transaction, flight: Flight) -> None:
-    """Look at the node that runs a flight: say that it is away, and fail the flight if it stays away."""
+    """Look at the node that runs a flight: report that it is away, and fail the flight if it stays away."""
     agent = tx.need(Agent, "agent", flight.target)
     node = find_node(tx, agent)
     since = _find_absence(tx, node)

@@ -46,7 +46,7 @@ class Announcer:
         self._whole = False
         self._news = asyncio.Event()
 
-    # -- what is to be told ------------------------------------------------------------------------
+    # -- facts to send -----------------------------------------------------------------------------
 
     @property
     def count(self) -> int:

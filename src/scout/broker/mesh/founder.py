@@ -62,7 +62,7 @@ class Founder:
         return tx.record(InvitationCreated, stored, move="create")
 
     async def expire_invitations(self) -> None:
-        """Expire invitations whose time is over; nobody connects with these, or with used ones, any more."""
+        """Expire old invitations; no machine can connect with these, or with used ones, any more."""
         now = self._services.clock.monotonic()
         arrived = [ident for ident, (_, until) in self._answered.items() if until <= now]
         for ident in arrived:
