@@ -7,7 +7,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench import (
@@ -28,12 +28,21 @@ from bench import (
     started,
     store,
     sweeps,
+    telemetry,
     terminal,
     typed,
     woken,
     worktrees,
 )
 from bench.figure import Figure, table
+from bench.mesh import directory, partition, simulation, talk, without
+
+
+def _measure_mesh(scale: float) -> Iterator[Figure]:
+    """The figures of a mesh in one run."""
+    for part in (talk, partition, directory, without):
+        yield from part.figures(scale)
+
 
 PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "names": lambda _: names.figures(),
@@ -53,12 +62,15 @@ PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "started": started.figures,
     "typed": typed.figures,
     "stored": typed.stored_figures,
+    "telemetry": telemetry.figures,
     "terminal": terminal.figures,
     "reserve": edits.figures,
     "chats": chats.figures,
     "spawn": spawn.figures,
     "worktrees": worktrees.figures,
     "page": page.figures,
+    "mesh": _measure_mesh,
+    "fleet": simulation.figures,
 }
 
 

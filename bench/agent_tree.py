@@ -21,7 +21,7 @@ from scout.ports import IdentityFile, TreePorts
 from scout.protocol.overview import Status
 from scout.protocol.request import Request
 from scout.protocol.scout import Credential
-from scout.protocol.tree_view import ReconcileTree, ScanTree, ShowTree
+from scout.protocol.tree.view import ReconcileTree, ScanTree, ShowTree
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.tree.place import Disk

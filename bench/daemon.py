@@ -71,16 +71,16 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def daemon(home: Path) -> Generator[Daemon]:
+def daemon(home: Path, **more: str) -> Generator[Daemon]:
     """Start in a folder, which may hold a store already; stop at the end."""
-    with running(home, [sys.executable, "-m", "scout.daemon"]) as started:
+    with running(home, [sys.executable, "-m", "scout.daemon"], **more) as started:
         yield started
 
 
 @contextlib.contextmanager
-def running(home: Path, words: list[str]) -> Generator[Daemon]:
-    """A daemon that these words start."""
-    environ = {**os.environ, **_FREE, "SCOUT_HOME": str(home), "SCOUT_PORT": "0"}
+def running(home: Path, words: list[str], **more: str) -> Generator[Daemon]:
+    """A daemon that these words start; `more`: variables of its environment."""
+    environ = {**os.environ, **_FREE, "SCOUT_HOME": str(home), "SCOUT_PORT": "0", **more}
     began = time.perf_counter()
     process = subprocess.Popen(
         [*words, "--announce"],
@@ -115,7 +115,10 @@ def seeded(*, messages: int = 0, agents: int = 0) -> Generator[Path]:
 
 
 @contextlib.contextmanager
-def fresh() -> Generator[Daemon]:
-    """A daemon on an empty store."""
-    with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder, daemon(Path(folder)) as started:
+def fresh(**more: str) -> Generator[Daemon]:
+    """A daemon on an empty store; `more`: variables of its environment."""
+    with (
+        tempfile.TemporaryDirectory(prefix="scout-bench-") as folder,
+        daemon(Path(folder), **more) as started,
+    ):
         yield started

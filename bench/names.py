@@ -15,9 +15,9 @@ from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.policy.directory import OUTSIDE, Directory, Instance
-from scout.policy.fleet import Fleet
-from scout.policy.handle import minimize_address
-from scout.policy.resolve import resolve
+from scout.policy.resolver.fleet import Fleet
+from scout.policy.resolver.handle import minimize_address
+from scout.policy.resolver.resolve import resolve
 
 NOW = Time(1_700_000_000_000_000)
 SIZES = (10, 100, 1_000, 10_000, 100_000)

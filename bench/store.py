@@ -74,7 +74,7 @@ def _resolving(folder: Path) -> Iterator[Figure]:
         connection = connect(folder / f"fleet{size}.db")
         migrate(connection)
         _fill(connection, size)
-        directory = StoredDirectory(Ledger(connection), View("me", everybody=True), NOW)
+        directory = StoredDirectory(Ledger(connection, node="mini"), View("me", everybody=True), NOW)
         for name, text in (("hit", f"@{name_of(size // 2)}"), ("miss", "@zzzzzz")):
             result = microseconds(partial(try_resolve, text, directory), 100)
             times.setdefault(name, []).append(result)

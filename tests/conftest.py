@@ -25,6 +25,8 @@ _BASE = settings.get_profile("base")
 # A verdict depends on the commit and not on the draw; `./dev explore` looks for new examples.
 settings.register_profile("full", _BASE, max_examples=100, derandomize=True, database=None)
 settings.register_profile("quick", _BASE, max_examples=25, derandomize=True, database=None)
+# On another interpreter nothing but the interpreter is new.
+settings.register_profile("glance", _BASE, max_examples=5, derandomize=True, database=None)
 settings.register_profile("explore", _BASE, max_examples=500)
 # A mutant only has to be noticed: shrinking the example that noticed it is time lost.
 settings.register_profile(

@@ -1,4 +1,4 @@
-"""What a run of the tests leaves behind: nothing, neither a process nor a file.
+"""What a run of the tests leaves behind: nothing, neither a process nor a file nor a network.
 
 A run has a temporary folder of its own: by its name all that belongs to the run is known, also beside others.
 """
@@ -27,7 +27,7 @@ def list_left(folder: Path) -> list[str]:
     """Processes and files of the run, once what is about to end has had its time."""
     until = time.monotonic() + _WAIT
     while True:
-        found = [*_processes(os.fsencode(folder)), *_files(folder)]
+        found = [*_processes(os.fsencode(folder)), *_files(folder), *_networks(folder.name)]
         if not found or time.monotonic() > until:
             return found
         time.sleep(0.1)
@@ -41,16 +41,22 @@ def _files(folder: Path) -> list[str]:
     return sorted(str(one) for one in folder.iterdir() if one.name.startswith(_OURS))
 
 
+def _networks(name: str) -> list[str]:
+    """Network namespaces, which have the name of the folder in front."""
+    return sorted(f"network {one.name}" for one in Path("/run/netns").glob(f"{name}-*"))
+
+
 def _processes(word: bytes) -> list[str]:
     """Those that say the folder in their command line or environment, or are in it; not this one."""
     found = list[str]()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             line = (entry / "cmdline").read_bytes()
-            told = line + (entry / "environ").read_bytes() + os.fsencode((entry / "cwd").readlink())
+            place = os.fsencode((entry / "cwd").readlink())
+            told = line + (entry / "environ").read_bytes() + place
         except OSError:
             continue
         if word in told and int(entry.name) not in (os.getpid(), os.getppid()):
             words = line.replace(b"\0", b" ").decode("utf-8", "replace")
-            found.append(f"process {entry.name}: {words[:200]}")
+            found.append(f"process {entry.name} in {os.fsdecode(place)}: {words[:200]}")
     return found

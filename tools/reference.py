@@ -27,8 +27,8 @@ from scout.model.events.event_types import ALL as EVENTS
 from scout.model.events.event_types import get_event_type
 from scout.model.problems.diagnostics import ALL as DIAGNOSTICS
 from scout.model.problems.diagnostics import explain
+from scout.protocol.log import Watch
 from scout.protocol.operations import REQUESTS
-from scout.protocol.overview import Watch
 from scout.protocol.request import Request, get_result_type
 from scout.protocol.tools import list_roles
 

@@ -1,4 +1,4 @@
-"""An agent that speaks the Agent Client Protocol and does what the first line of a prompt says.
+"""An agent that speaks the Agent Client Protocol and does what a line of a prompt says that begins with `!`.
 
     python acp_agent.py FOLDER [WORD ...]
 
@@ -139,7 +139,9 @@ class Agent:
         before = json.loads(file(session).read_text() if file(session).exists() else "[]")
         file(session).write_text(json.dumps([*before, text]))
         self.cancelled.clear()
-        word, _, rest = text.partition("\n")[0].partition(" ")
+        said = (line.removeprefix("> ") for line in text.splitlines())  # as a broker quotes a person
+        lines = (line for line in said if line.startswith("!"))
+        word, _, rest = next(lines, "").partition(" ")
         usage = {"inputTokens": 7, "outputTokens": 5, "totalTokens": 12}
         reason = self.done(session, word, rest, text, before)
         return {"stopReason": reason, "usage": usage}

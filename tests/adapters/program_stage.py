@@ -18,7 +18,7 @@ from tests.adapters.conformance import Conformance
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, codex_settings, require_program
+from tests.live.programs import CLAUDE_CODE, CLAUDE_CODE_ALONE, CODEX, codex_settings, require_program
 
 __all__ = [
     "ProgramConformance",
@@ -35,11 +35,7 @@ H = TypeVar("H", Claude, Codex)
 
 _CLAUDE_ENVIRONMENT = {
     "ANTHROPIC_API_KEY": "sk-ant-scripted-000",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_CODE_MAX_RETRIES": "0",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "DISABLE_TELEMETRY": "1",
+    **CLAUDE_CODE_ALONE,
     "HTTPS_PROXY": "http://127.0.0.1:9",  # what is not on loopback is out of reach
     "HTTP_PROXY": "http://127.0.0.1:9",
     "NO_PROXY": "127.0.0.1",

@@ -30,7 +30,14 @@ from scout.ports import (
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn, until
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, require_program
+from tests.live.programs import (
+    CLAUDE_CODE,
+    CLAUDE_CODE_ALONE,
+    CODEX,
+    Program,
+    codex_settings,
+    require_program,
+)
 from tests.mcp.conformance import node_words
 
 # The first to come here installs the programs; once they are there, a test takes a few seconds.
@@ -49,6 +56,10 @@ class Agent(NamedTuple):
     command: str
     asks_for_scout: bool = False
     ends_when_denied: bool = False
+    silent_when_denied: bool = False
+    resumes: bool = True
+    counts_tokens: bool = True
+    by_node: bool = True
 
 
 def _claude(folder: Path, model: str) -> dict[str, str]:
@@ -57,11 +68,7 @@ def _claude(folder: Path, model: str) -> dict[str, str]:
         "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         "ANTHROPIC_BASE_URL": model,
         "ANTHROPIC_API_KEY": "sk-ant-scripted-000",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_RETRIES": "0",
-        "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_ERROR_REPORTING": "1",
+        **CLAUDE_CODE_ALONE,
     }
 
 
@@ -74,6 +81,37 @@ def _codex(folder: Path, model: str) -> dict[str, str]:
 
 def _qwen(folder: Path, model: str) -> dict[str, str]:
     return {"OPENAI_API_KEY": "scripted", "OPENAI_BASE_URL": f"{model}/v1", "OPENAI_MODEL": "scripted"}
+
+
+def _gemini(folder: Path, model: str) -> dict[str, str]:
+    (folder / ".gemini").mkdir()
+    trusts = {"security": {"folderTrust": {"enabled": False}}}
+    (folder / ".gemini" / "settings.json").write_text(json.dumps(trusts))
+    return {
+        "GEMINI_API_KEY": "scripted",
+        "GOOGLE_GEMINI_BASE_URL": model,
+        "GEMINI_MODEL": "gemini-2.5-flash",
+        "GEMINI_CLI_NO_RELAUNCH": "true",
+    }
+
+
+def _opencode(folder: Path, model: str) -> dict[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "scripted",
+        "options": {"baseURL": f"{model}/v1", "apiKey": "scripted"},
+        "models": {"scripted": {"name": "scripted", "tool_call": True}},
+    }
+    settings = {
+        "provider": {"scripted": provider},
+        "model": "scripted/scripted",
+        "small_model": "scripted/scripted",
+        "autoupdate": False,
+        "share": "disabled",
+        "permission": {"bash": "ask"},
+    }
+    (folder / "opencode.json").write_text(json.dumps(settings))
+    return {"OPENCODE_CONFIG": str(folder / "opencode.json"), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
 def _call(name: str, **arguments: Any) -> str:
@@ -114,6 +152,25 @@ AGENTS = {
         _call("run_shell_command", command="id > FILE", is_background=False),
         asks_for_scout=True,
     ),
+    "gemini": Agent(
+        Program("@google/gemini-cli", "0.61.0", "@google/gemini-cli/bundle/gemini.js", lean=True),
+        ("--acp",),
+        _gemini,
+        '<<force mcp_scout_run_count {"word": "one"}>>',
+        _call("run_shell_command", command="id > FILE"),
+        asks_for_scout=True,
+        counts_tokens=False,
+        resumes=False,
+    ),
+    "opencode": Agent(
+        Program("opencode-ai", "1.18.33", "opencode-linux-*/bin/opencode"),
+        ("acp",),
+        _opencode,
+        '<<force scout_run_count {"word": "one"}>>',
+        _call("bash", command="id > FILE", description="make it"),
+        silent_when_denied=True,
+        by_node=False,
+    ),
 }
 
 
@@ -127,7 +184,8 @@ class Stage:
         self.sessions = folder / "sessions"
         self.work = folder / "work"
         self.work.mkdir()
-        self.command = (*node_words(agent.program), *agent.words)
+        program = node_words(agent.program) if agent.by_node else [str(require_program(agent.program))]
+        self.command = (*program, *agent.words)
 
     def acp(self) -> Acp:
         return Acp(self.sessions, environment=("DISABLE_*",))
@@ -206,7 +264,8 @@ async def _first_turn(stage: Stage, acp: Acp) -> str:
     assert "counted 1" in last.text
     assert stage.door.words == ["one"]
     assert stage.door.tokens == {_TOKEN}
-    assert [one.estimated for one in events if isinstance(one, TurnUsage)] == [False]
+    usage = [one.estimated for one in events if isinstance(one, TurnUsage)]
+    assert usage == [not stage.agent.counts_tokens]
     assert [one for one in events if isinstance(one, ToolUse)]
     identified = next(one for one in events if isinstance(one, Identified))
     return identified.native_ids["session"]
@@ -230,7 +289,7 @@ async def _permissions(stage: Stage, acp: Acp) -> None:
         reason = "the agent stopped its turn after a permission was denied"
         assert last == Failed(layer=Layer.HARNESS, reason=reason)
     else:
-        assert last == Completed(text="so be it")
+        assert last == Completed(text="" if stage.agent.silent_when_denied else "so be it")
     assert not denied.exists()
 
 
@@ -255,6 +314,10 @@ async def _check_kill(stage: Stage, acp: Acp, native: str) -> None:
             os.kill(member.pid, signal.SIGKILL)
     await until(lambda: not pipe.is_running)
     events = await play_turn(acp, stage.turn("back <<say third>>", native_ids={"session": native}))
+    if not stage.agent.resumes:  # it says so; another session never takes its place
+        assert isinstance(events[-1], Failed), events
+        assert "No previous sessions found" in events[-1].reason
+        return
     assert events[-1] == Completed(text="third")
     assert next(one for one in events if isinstance(one, Identified)).native_ids == {"session": native}
     assert "blue door" in stage.heard

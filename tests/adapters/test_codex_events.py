@@ -13,7 +13,7 @@ from scout.adapters.codex.events import CodexReader, read_failure
 from scout.adapters.codex.requests import answer_request, read_request
 from scout.adapters.persistent.rpc import is_call, parse_message
 from scout.base.time import Time
-from scout.model import permission
+from scout.model.access import permission
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,

@@ -13,6 +13,7 @@ import pytest
 
 from scout.adapters.persistent.keeper import JOURNAL, SOCKET, Keeper, build_command
 from tests.adapters.turns import list_left_over
+from tests.daemon.daemons import eventually
 
 ECHO = ["sed", "-u", "s/^/said /"]
 
@@ -133,7 +134,7 @@ def test_a_line_that_is_larger_than_a_pipe_reaches_a_slow_reader(folder: Path) -
         frame = frame[connection.send(frame[: 1 << 16]) :]
         held.keeper.step(0)
     assert connection.recv(10) == b"ok\n"
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while held.keeper._unsent and time.monotonic() < until:
         held.keeper.step(0.05)
     held.keeper.end()
@@ -143,7 +144,9 @@ def test_a_line_that_is_larger_than_a_pipe_reaches_a_slow_reader(folder: Path) -
 
 
 def test_a_program_that_does_not_end_by_itself_is_made_to(folder: Path) -> None:
-    held = Held(folder, "sh", "-c", "trap '' TERM; while :; do sleep 0.05; done")
+    deaf = folder.parent / "deaf"
+    held = Held(folder, "sh", "-c", f"trap '' TERM; touch '{deaf}'; while :; do sleep 0.05; done")
+    eventually(deaf.exists)
     held.keeper.end()
     held.now += 6
     for _ in range(5):
@@ -156,7 +159,7 @@ def test_memory_has_a_limit(folder: Path) -> None:
     hungry = "b = bytearray(200 << 20); b[::4096] = b'x' * len(b[::4096]); import time; time.sleep(60)"
     held = Held(folder, sys.executable, "-c", hungry, memory=100)
     connection = held.connected()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not held.stopped and time.monotonic() < until:
         held.now += 1
         held.keeper.step(0.02)
@@ -174,7 +177,7 @@ def _start_keeper(folder: Path, *program: str) -> "subprocess.Popen[bytes]":
 
 
 def _wait_for_text(path: Path) -> str:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < until:
         time.sleep(0.01)
     return path.read_text()
@@ -186,7 +189,7 @@ def test_a_signal_ends_it_and_its_program(folder: Path, number: str) -> None:
     process = _start_keeper(folder, "sh", "-c", f"echo >'{began}'; cat; exit 3")
     _wait_for_text(began)
     subprocess.run(["kill", f"-{number}", str(process.pid)], check=True)
-    assert process.wait(10) == 3
+    assert process.wait(60) == 3
     assert not (folder / SOCKET).exists()
 
 
@@ -196,5 +199,5 @@ def test_what_a_program_leaves_running_is_ended(folder: Path, how: str) -> None:
     began = folder / "began"
     away = f'setsid sh -c \'trap "" HUP; echo >"{began}"; sleep 1000\' & sleep 1000 &'
     process = _start_keeper(folder, "sh", "-c", f"{away} until test -s '{began}'; do sleep 0.01; done; {how}")
-    assert process.wait(10) == (0 if how == "exit 0" else 137)
+    assert process.wait(60) == (0 if how == "exit 0" else 137)
     assert list_left_over(folder) == []

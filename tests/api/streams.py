@@ -21,7 +21,7 @@ class Stream:
         self, live: Daemon, query: str = "", *, token: str | None = None, last: int | None = None
     ) -> None:
         self._socket = socket.socket()
-        self._socket.settimeout(10)
+        self._socket.settimeout(60)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)  # what is not read soon fills up
         self._socket.connect(("127.0.0.1", live.port))
         lines = [

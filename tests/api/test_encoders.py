@@ -23,7 +23,7 @@ from scout.protocol.asks import FlightView
 from scout.protocol.overview import Status
 from scout.protocol.people.schedules import RunView
 from scout.protocol.request import Page
-from scout.protocol.tree_view import TreeAgent
+from scout.protocol.tree.view import TreeAgent
 from scout.protocol.work import WorkView
 from tests.model.generate import records
 from tests.model.samples import a_flight, an_agent

@@ -10,8 +10,8 @@ import pytest
 
 from scout.api import http
 from scout.broker.upkeep import housekeeping
+from scout.model.access.token import TokenKind
 from scout.model.delivery import DeliveryState
-from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, RevokeToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import MakeAsk

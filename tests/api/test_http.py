@@ -169,7 +169,7 @@ def test_an_endless_body_is_refused_on_the_way(live: Daemon) -> None:
         "POST /v1/messages HTTP/1.1", f"Authorization: Bearer {live.token}", "Transfer-Encoding: chunked"
     )
     chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
-    with socket.create_connection(("127.0.0.1", live.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=60) as client:
         client.sendall(start)
         with contextlib.suppress(OSError):  # it is closed while we are still sending
             for _ in range(40):
@@ -200,7 +200,7 @@ def test_an_endless_body_is_refused_on_the_way(live: Daemon) -> None:
     ],
 )
 def test_what_is_not_http_is_refused_and_the_daemon_lives_on(live: Daemon, data: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", live.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=60) as client:
         client.sendall(data)
         client.shutdown(socket.SHUT_WR)
         try:
@@ -313,7 +313,7 @@ def test_a_waiter_that_goes_away_is_forgotten(live: Daemon) -> None:
     line = head(
         "POST /v1/inbox/claim HTTP/1.1", f"Authorization: Bearer {token}", f"Content-Length: {len(body)}"
     )
-    with socket.create_connection(("127.0.0.1", live.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=60) as client:
         client.sendall(line + body)
     # Were it still waiting, it would take the lease of what comes now.
     live.call("POST", "/v1/messages", {"to": "waiter", "body": "for whoever is there"})

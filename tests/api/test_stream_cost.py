@@ -7,7 +7,7 @@ from typing import Any
 from scout.api.asgi import Response
 from scout.api.stream import Frames, follow
 from scout.base.refusal import Diagnostic
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.talk import Send
 from tests.api.tasks import count_tasks
 from tests.broker.rig import Rig, as_test, wait_until

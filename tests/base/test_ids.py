@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typeid import TypeID
 
-from scout.base.ids import COUNTER, derive_id, make_id_series, mint, parse_prefix, split_series
+from scout.base.ids import (
+    COUNTER,
+    derive_id,
+    make_id_series,
+    mint,
+    parse_prefix,
+    read_milliseconds,
+    split_series,
+)
 from scout.base.refusal import BadRequest, Refused
 
 MILLISECONDS = st.integers(0, 2**48 - 1)
@@ -26,6 +34,7 @@ def _uuid(text: str) -> uuid.UUID:
 @given(PREFIXES, MILLISECONDS, ENTROPY)
 def test_a_typeid_library_reads_a_minted_id_as_uuid_7(prefix: str, milliseconds: int, entropy: bytes) -> None:
     text = mint(prefix, milliseconds, entropy)
+    assert read_milliseconds(text) == milliseconds
     number = _uuid(text)
     assert ORACLE.from_string(text).prefix == prefix
     assert (number.version, number.variant) == (7, uuid.RFC_4122)

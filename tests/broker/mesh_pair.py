@@ -16,6 +16,7 @@ from scout.mesh.identity_key import IdentityKey
 from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint
 from scout.model.events.directory import NODE_EVENTS, NodeCreated
+from scout.model.mesh.envelope import FORMAT
 from scout.model.mesh.member import MemberEntry, MemberRelation
 from scout.model.node import Node, NodeMove, move_node
 from scout.model.remote_agent import build_entry, find_node_owner
@@ -48,16 +49,18 @@ class Wire:
         self.inlets: dict[str, EnvelopeExchange] = {}
         self.streams: dict[str, list[bytes]] = {}
         self.published: list[tuple[str, str]] = []
+        self._stored: set[tuple[str, str]] = set()
         self._news = asyncio.Event()
 
     def store(self, node_id: str, envelope_id: str, data: bytes) -> None:
-        """Keep an envelope for a node; a faulty server says so and loses it."""
+        """Keep an envelope for a node, each id once, as the server does; a faulty one says so and loses it."""
         if self.cut:
             raise MeshDown("the wire is cut")
         self.published.append((node_id, envelope_id))
         chance = self.faults.random.random
-        if chance() < self.faults.lost:
+        if chance() < self.faults.lost or (node_id, envelope_id) in self._stored:
             return
+        self._stored.add((node_id, envelope_id))
         stream = self.streams.setdefault(node_id, [])
         for _ in range(2 if chance() < self.faults.repeated else 1):
             at = self.faults.random.randrange(len(stream) + 1) if chance() < self.faults.late else len(stream)
@@ -78,7 +81,10 @@ class Wire:
             moved = False
             for node_id, exchange in list(self.inlets.items()):
                 stream = [] if self.cut else self.streams.pop(node_id, [])
-                taken = await asyncio.gather(*(exchange.take(data) for data in stream))
+                taken = [
+                    one is True  # a node that is killed meanwhile has not taken it
+                    for one in await asyncio.gather(*map(exchange.take, stream), return_exceptions=True)
+                ]
                 held = [data for data, is_taken in zip(stream, taken, strict=True) if not is_taken]
                 if held:
                     self.streams[node_id] = [*held, *self.streams.get(node_id, [])]
@@ -113,15 +119,33 @@ class WireLink:
     async def beat(self, data: bytes, lives: float) -> None: ...
     async def put_entries(self, entries: Mapping[str, bytes | None]) -> None: ...
     async def put_member(self, node_id: str, data: bytes) -> None: ...
+    async def tell_member(self, node_id: str, data: bytes) -> None: ...
     async def close(self) -> None: ...
+
+
+class CountingKey(IdentityKey):
+    """A real key that counts what it signs and verifies."""
+
+    def __init__(self, private: bytes) -> None:
+        super().__init__(private)
+        self.signed = self.verified = 0
+
+    def sign(self, data: bytes) -> str:
+        self.signed += 1
+        return super().sign(data)
+
+    def verify(self, public_key: str, data: bytes, signature: str) -> bool:
+        self.verified += 1
+        return super().verify(public_key, data, signature)
 
 
 class Side:
     """One node of the pair."""
 
-    def __init__(self, name: str, home: Path, key: IdentityKey) -> None:
+    def __init__(self, name: str, home: Path, key: CountingKey) -> None:
         self.name, self.home, self.key = name, home, key
         self.clock = MovedClock()
+        self.format = FORMAT
         self.rig: Rig
         self.exchange: EnvelopeExchange
         self._stop: list[Callable[[], Awaitable[None]]] = []
@@ -162,9 +186,14 @@ class Side:
         self.home = before.with_name(f"{self.name}-{len(list(before.parent.iterdir()))}")
         await self.rig.broker.as_system(lambda _: shutil.copytree(before, self.home))
         await self.close()
-        tokens = self.rig.tokens
+        tokens, formats = self.rig.tokens, self.rig.broker.services.node_formats
         await self.open(wire, **self._options)
         self.rig.tokens = tokens
+        self.rig.broker.services.node_formats.update(formats)
+
+    def hear(self, other: "Side") -> None:
+        """What a heartbeat of the other node says about its envelopes."""
+        self.rig.broker.services.node_formats[other.node_id] = other.format
 
     def meet(
         self, other: "Side", relation: MemberRelation = MemberRelation.OWN
@@ -242,8 +271,8 @@ class Pair:
 
     def __init__(self, home: Path) -> None:
         self.wire = Wire()
-        self.one = Side("one", home / "one", IdentityKey(b"1" * 32))
-        self.two = Side("two", home / "two", IdentityKey(b"2" * 32))
+        self.one = Side("one", home / "one", CountingKey(b"1" * 32))
+        self.two = Side("two", home / "two", CountingKey(b"2" * 32))
 
     @property
     def sides(self) -> Sequence[Side]:
@@ -252,15 +281,22 @@ class Pair:
 
 @asynccontextmanager
 async def open_pair(
-    home: Path, *, relation: MemberRelation = MemberRelation.OWN, **options: Any
+    home: Path,
+    *,
+    relation: MemberRelation = MemberRelation.OWN,
+    formats: tuple[int, int] = (FORMAT, FORMAT),
+    **options: Any,
 ) -> AsyncGenerator[Pair]:
+    """Open both nodes; `formats`: which envelopes `one` and `two` can read, as their heartbeats would say."""
     pair = Pair(home)
+    pair.one.format, pair.two.format = formats
     for side in pair.sides:
         side.home.mkdir(exist_ok=True, parents=True)
         await side.open(pair.wire, **options)
     running = asyncio.get_running_loop().create_task(pair.wire.run())
-    await pair.one.rig.broker.as_system(pair.one.meet(pair.two, relation))
-    await pair.two.rig.broker.as_system(pair.two.meet(pair.one, relation))
+    for side, other in (pair.sides, reversed(pair.sides)):
+        await side.rig.broker.as_system(side.meet(other, relation))
+        side.hear(other)
     try:
         yield pair
     finally:

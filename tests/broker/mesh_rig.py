@@ -210,6 +210,11 @@ class SharedLink:
         server.streams.setdefault(node_id, {})
         server.tell(lambda inlet: inlet.take_member(node_id, data))
 
+    async def tell_member(self, node_id: str, data: bytes) -> None:
+        server = self._require()
+        server.members[node_id] = data
+        server.tell(lambda inlet: inlet.take_member(node_id, data))
+
     async def close(self) -> None:
         self._server.links.pop(self._node_id, None)
 
@@ -224,6 +229,7 @@ class SharedKit:
         self._keys = TestKeys()
         self._config: MeshConfig | None = None
         self._logins = itertools.count(1)
+        self._runs = itertools.count(1)
         self._login = f"UL{id(self)}-0"
         self.link: SharedLink | None = None
 
@@ -240,6 +246,9 @@ class SharedKit:
 
     def keys(self) -> NodeKeys:
         return self._keys
+
+    def begin_numbers(self) -> int:
+        return next(self._runs) << 32
 
     def login_key(self, *, renew: bool = False) -> tuple[str, str]:
         if renew:

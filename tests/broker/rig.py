@@ -33,7 +33,8 @@ from scout.protocol.agents import RegisterAgent, Registered
 from scout.protocol.asks import FlightView, GetFlight
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import InboxItem, ListInbox
-from scout.protocol.overview import ReadLog, Status
+from scout.protocol.log import ReadLog
+from scout.protocol.overview import Status
 from scout.protocol.request import Request
 from scout.protocol.scout import Credential
 from scout.store.blobs import FolderBlobs

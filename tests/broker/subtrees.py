@@ -18,9 +18,9 @@ from scout.broker.routing import registration, users
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import housekeeping
 from scout.identity.path import AgentPath
+from scout.model.access.grant import Action
 from scout.model.agent import AgentConfig
 from scout.model.endpoint import EndpointState, Transport
-from scout.model.grant import Action
 from scout.model.people.user import UserKind
 from scout.protocol.access import AddGrant, CreateToken, SetAlias
 from scout.protocol.agents import Resolve
@@ -260,7 +260,18 @@ _PLAIN: dict[str, Any] = {
     "harness": "echo",
 }
 # Not about records of a user, or for a credential that no user has.
-LEFT_OUT = frozenset({"Watch", "Enrol", "ReportHook", "CheckRuntime", "StopCheck", "ListRuntimes", "PutBlob"})
+LEFT_OUT = frozenset(
+    {
+        "CheckRuntime",
+        "Enrol",
+        "ImportRecords",
+        "ListRuntimes",
+        "PutBlob",
+        "ReportHook",
+        "StopCheck",
+        "Watch",
+    }
+)
 # A card is a return address: whoever knows its id may use it.
 LEFT_OUT_CARDS = frozenset({"ShowCard", "RevokeCard"})
 _USER = frozenset({"user", "holder", "owner"})

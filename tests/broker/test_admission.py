@@ -1,7 +1,7 @@
 """Who knocks: what is accepted, on whose behalf, and for how long."""
 
+from scout.model.access.token import TokenKind
 from scout.model.agent import ToolRole
-from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, ListTokens, RevokeToken, SetAlias
 from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, WhoAmI
 from scout.protocol.scout import Credential

@@ -5,7 +5,7 @@ import pytest
 from scout.model.alias import AliasState
 from scout.protocol.access import ListAliases, RemoveAlias, RepairAlias, SetAlias, ShowAlias
 from scout.protocol.agents import RegisterAgent, Resolve, RetireAgent, ShowAgent
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.talk import GetMessage, Send
 from tests.broker.neighbours import draw_requests
 from tests.broker.rig import Rig, as_test, expect_refusal

@@ -32,7 +32,8 @@ from scout.protocol.attention import (
     RaiseAttention,
 )
 from scout.protocol.inbox import ListInbox
-from scout.protocol.overview import ShowNow, Watch
+from scout.protocol.log import Watch
+from scout.protocol.overview import ShowNow
 from scout.protocol.questions import (
     AnswerQuestion,
     CloseQuestion,

@@ -1,6 +1,6 @@
 """One call after a lost context: who am I, what do I owe, who waits for me, what next."""
 
-from scout.model.token import TokenKind
+from scout.model.access.token import TokenKind
 from scout.protocol.access import CreateToken
 from scout.protocol.asks import MakeAsk
 from scout.protocol.attention import Need

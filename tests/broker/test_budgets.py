@@ -178,12 +178,12 @@ OPERATIONS: dict[str, Callable[[Rig], Awaitable[Work]]] = {
     "resolve": _resolve,
 }
 BUDGETS = {
-    "send": Budget(410, 2, 5, 0, 1_550, 50, 1),
+    "send": Budget(416, 2, 5, 0, 1_550, 50, 1),
     "ask": Budget(640, 2, 8, 0, 3_000, 130, 1),
     "echo ask": Budget(2_250, 4, 15, 0, 8_700, 280, 2),
-    "MCP ask": Budget(1_980, 3, 8, 0, 3_000, 130, 1),
-    "inbox claim": Budget(420, 2, 6, 2, 720, 25, 1),
-    "resolve": Budget(365, 0, 0, 0, 0, 0, 0),
+    "MCP ask": Budget(2_010, 3, 8, 0, 3_000, 130, 1),
+    "inbox claim": Budget(424, 2, 6, 2, 720, 25, 1),
+    "resolve": Budget(368, 0, 0, 0, 0, 0, 0),
 }
 # Decisions that an operation makes once; what follows in the same transaction takes what was decided.
 _ONCE = {"Transaction.resolve": 1, "choose_route": 1, "decide_wake": 1}

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
+from scout.model.access.grant import Action
 from scout.model.conversation import ConversationKind, SoftMentions, derive_channel_id
-from scout.model.grant import Action
 from scout.protocol.access import AddGrant
 from scout.protocol.agents import RetireAgent, Who
 from scout.protocol.channels import (
@@ -20,7 +20,7 @@ from scout.protocol.channels import (
     ShowChannel,
 )
 from scout.protocol.inbox import ListInbox
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.talk import Latest, ListMessages, Send
 from tests.broker.neighbours import draw_requests, open_seat, stranger
 from tests.broker.rig import Rig, as_test, expect_refusal

@@ -1,6 +1,6 @@
 """Credentials: made by the operator, shown once, ended for good."""
 
-from scout.model.token import TokenKind, TokenState
+from scout.model.access.token import TokenKind, TokenState
 from scout.protocol.access import (
     CreateToken,
     ListTokens,
@@ -12,7 +12,8 @@ from scout.protocol.agents import ShowAgent, Who, WhoAmI
 from scout.protocol.channels import CreateChannel, JoinChannel, ShowChannel
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import ClaimInbox
-from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
+from scout.protocol.log import ReadLog
+from scout.protocol.overview import MarkLooked, ShowNow
 from scout.protocol.talk import ListMessages, PutBlob, Send
 from tests.broker.neighbours import draw_requests
 from tests.broker.rig import SECRET, Rig, as_test, expect_refusal

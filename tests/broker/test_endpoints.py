@@ -12,7 +12,7 @@ from scout.model.status import AgentStatus
 from scout.protocol.access import SetAlias
 from scout.protocol.agents import Resolve, ShowAgent
 from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint, UpdateEndpoint
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Send
 from scout.store.ledger import Ledger

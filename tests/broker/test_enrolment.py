@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from scout.broker.local import LocalScout
+from scout.model.access.token import TokenKind
 from scout.model.attention import AttentionState
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.session import SessionOrigin, SessionState
-from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, ListAliases
 from scout.protocol.agents import RegisterAgent, Resolve, RetireAgent, ShowAgent, Who, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
@@ -18,7 +18,8 @@ from scout.protocol.attention import ApproveAttention, GetAttention, ListAttenti
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, ReportHook
 from scout.protocol.inbox import ClaimInbox, GetDelivery, ListInbox
-from scout.protocol.overview import PauseScout, ReadLog, ResumeScout, ShowNow, ShowStatus, Watch
+from scout.protocol.log import ReadLog, Watch
+from scout.protocol.overview import PauseScout, ResumeScout, ShowNow, ShowStatus
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Reply, Send
 from tests.broker.rig import Rig, advance_clock, as_test, event_name, expect_refusal, read_log, run_scene

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from scout.adapters.command import Command
 from scout.broker.local import LocalScout
-from scout.model.token import TokenKind
+from scout.model.access.token import TokenKind
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import ExitCheck
 from scout.ports import Harness
@@ -19,7 +19,7 @@ from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, Rep
 from scout.protocol.inbox import ListDeliveries
 from scout.protocol.overview import PauseScout
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
-from scout.protocol.tree import SpawnAgents
+from scout.protocol.tree.spawn import SpawnAgents
 from scout.protocol.work import CreateWork, SubmitWork, WaitWork
 from scout.tree.tree_ports import build_tree_ports
 from tests.broker.rig import Rig, as_test, run_scene, wait_for_end, wait_until, write_program

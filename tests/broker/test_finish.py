@@ -19,9 +19,9 @@ from scout.protocol.access import CreateToken
 from scout.protocol.agents import AgentDetail, RetireAgent, ReviveAgent, ShowAgent
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.attention import ListAttention
-from scout.protocol.finish import FinishAgent, FinishDone, FinishReport, FinishState
 from scout.protocol.overview import PauseScout, ResumeScout
-from scout.protocol.tree import SpawnAgents, SpawnedAgent
+from scout.protocol.tree.finish import FinishAgent, FinishDone, FinishReport, FinishState
+from scout.protocol.tree.spawn import SpawnAgents, SpawnedAgent
 from scout.protocol.work import CreateWork
 from tests.broker.project import person, ports, run
 from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, wait_for_end, wait_until

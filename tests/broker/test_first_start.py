@@ -8,7 +8,8 @@ import pytest
 from scout.base.refusal import Refused
 from scout.protocol.access import ListTokens, RevokeToken, RotateToken
 from scout.protocol.agents import WhoAmI
-from scout.protocol.overview import ListNodes, ReadLog, ShowStatus
+from scout.protocol.log import ReadLog
+from scout.protocol.overview import ListNodes, ShowStatus
 from scout.store.integrity.verify import verify
 from tests.broker.rig import SECRET, Rig, expect_refusal, open_rig, run_scene
 

@@ -20,7 +20,7 @@ from scout.protocol.asks import (
     StartFlight,
 )
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListDeliveries
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.talk import ListMessages, Reply, Send
 from tests.broker.rig import (
     Rig,

@@ -3,8 +3,8 @@
 import inspect
 
 from scout.broker.handlers import HANDLERS, Manner
+from scout.protocol.log import Watch
 from scout.protocol.operations import REQUESTS
-from scout.protocol.overview import Watch
 
 
 def test_every_operation_with_a_route_has_one_row() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from scout.adapters.echo import Echo
+from scout.model.access.token import Token, TokenState
 from scout.model.attention import AttentionKind, AttentionState
 from scout.model.delivery import DeliveryState
 from scout.model.events.envelope import get_record
 from scout.model.flight import Flight, FlightState
 from scout.model.session import Session
-from scout.model.token import Token, TokenState
 from scout.model.usage import Usage, UsageSource
 from scout.model.waiting import WaitingKind
 from scout.protocol.access import CreateToken

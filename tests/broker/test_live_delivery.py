@@ -8,8 +8,8 @@ import pytest
 
 from scout.adapters.echo import Echo
 from scout.broker.local import LocalScout
+from scout.model.access.token import TokenKind
 from scout.model.ask import IfUnreachable
-from scout.model.token import TokenKind
 from scout.ports import Capabilities, Probe
 from scout.protocol.access import CreateToken
 from scout.protocol.asks import FlightView, GetFlight, MakeAsk

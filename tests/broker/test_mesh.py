@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import Refused
+from scout.model.access.grant import Action
 from scout.model.events.directory import NodeRefused
 from scout.model.events.event_types import get_event_type
-from scout.model.grant import Action
 from scout.model.mesh.entry import SIGNED_AS
 from scout.model.mesh.member import HEARTBEAT_SIGNED_AS, MEMBER_SIGNED_AS
 from scout.protocol.access import AddGrant, SetAlias
 from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, ShowAgent, Who
+from scout.protocol.log import ReadLog
 from scout.protocol.mesh import (
     InviteNode,
     JoinMesh,
@@ -28,7 +29,6 @@ from scout.protocol.mesh import (
     StartMesh,
     StopMesh,
 )
-from scout.protocol.overview import ReadLog
 from scout.protocol.request import Request
 from scout.protocol.sessions import ListSessions, StartSession
 from scout.store.integrity.verify import verify
@@ -186,6 +186,7 @@ def test_a_lost_node_is_noticed_and_comes_back(tmp_path: Path) -> None:
 # -- invitations -------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R8.j-2")
 def test_an_invitation_works_once_and_not_after_its_time(tmp_path: Path) -> None:
     async def scene(mesh: MeshRig) -> None:
         book = mesh["book"]
@@ -324,6 +325,7 @@ def test_a_mesh_is_stopped_and_started_again(tmp_path: Path) -> None:
 # -- what is false -----------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R8.t-2")
 def test_forged_members_heartbeats_and_entries_are_refused_and_recorded(tmp_path: Path) -> None:
     async def scene(mesh: MeshRig) -> None:
         book, mini = mesh["book"], mesh["mini"]
@@ -379,14 +381,49 @@ def test_an_old_entry_changes_nothing(tmp_path: Path) -> None:
 
         await wait_for(is_new)
         await mini.broker.mesh.take_entries([(node_id, agent_id, old)])
+        # One that is known is not even verified: a start reads the whole directory again.
+        await mini.broker.mesh.take_entries([(node_id, agent_id, forge(old, TestKeys(), SIGNED_AS))])
         assert await is_new()
+        log = await mini.operator(ReadLog(limit=200))
+        assert not [one for one in log.items if isinstance(one, NodeRefused)]
 
     play(scene, tmp_path, "book", "mini")
+
+
+@pytest.mark.rows("R8.d-1")
+@pytest.mark.parametrize("change", ["altered", "forged", "older", "deleted"])
+def test_an_own_entry_that_comes_back_altered_is_published_again(tmp_path: Path, change: str) -> None:
+    async def scene(mesh: MeshRig) -> None:
+        book, mini = mesh["book"], mesh["mini"]
+        await book.register("arc", harness="echo", config={"description": "first"})
+        await wait_for(lambda: sees(mini, "@arc"))
+        ((node_id, agent_id), old), *_ = [one for one in mesh.server.entries.items() if b"first" in one[1]]
+        await book.operator(ConfigureAgent(address="@arc", config={"description": "second"}))
+        server = mesh.server
+        await wait_for(lambda: _holds(server.entries.get((node_id, agent_id)), b"second"))
+        true = server.entries[node_id, agent_id]
+        bad = {
+            "altered": true.replace(b"second", b"strange"),
+            "forged": forge(true, TestKeys(), SIGNED_AS, revision=2**60),
+            "older": old,
+            "deleted": None,
+        }[change]
+        server.entries.pop((node_id, agent_id))
+        server.tell(lambda inlet: inlet.take_entries([(node_id, agent_id, bad)]))
+        await wait_for(lambda: _holds(server.entries.get((node_id, agent_id)), b"second"))
+        assert server.entries[node_id, agent_id] != true, "it has a higher revision"
+
+    play(scene, tmp_path, "book", "mini")
+
+
+async def _holds(data: bytes | None, text: bytes) -> bool:
+    return data is not None and text in data
 
 
 # -- guests ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R8.t-3")
 def test_a_guest_is_scoped_by_its_key(tmp_path: Path) -> None:
     async def scene(mesh: MeshRig) -> None:
         book, mini = mesh["book"], mesh["mini"]

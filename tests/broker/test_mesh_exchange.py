@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from scout.broker.mesh.outbox import queue_entry
+import pytest
+
+from scout.broker.mesh.outbox_rows import queue_entry
+from scout.model.access.grant import Action
 from scout.model.ask import ReplyMode
 from scout.model.flight import FlightState
-from scout.model.grant import Action
 from scout.model.mesh.envelope import EnvelopeKind
 from scout.model.mesh.member import MemberRelation
 from scout.model.question import QuestionState
@@ -31,6 +33,7 @@ async def wait_for_mail(side: Side, name: str | None, text: str) -> Any:
     return await wait_until(look)
 
 
+@pytest.mark.rows("R8.e-5")
 def test_a_question_is_answered_from_the_other_node(tmp_path: Path) -> None:
     async def scene(pair: Pair) -> None:
         arc, hudson = await online_agent(pair.one.rig, "arc"), await online_agent(pair.two.rig, "hudson")
@@ -63,6 +66,7 @@ def test_a_reply_to_the_message_of_a_question_answers_it_across_nodes(tmp_path: 
     run_pair(scene, tmp_path)
 
 
+@pytest.mark.rows("R8.e-6")
 def test_files_follow_their_message_by_hash_and_in_pieces(tmp_path: Path) -> None:
     async def scene(pair: Pair) -> None:
         hudson = await online_agent(pair.two.rig, "hudson")
@@ -83,6 +87,7 @@ def _count_open(side: Side) -> int:
     return len(side.rig.broker.glance().rows("outbox_nodes", after=""))
 
 
+@pytest.mark.rows("R8.e-6")
 def test_a_file_that_was_not_sent_to_a_node_is_not_given_to_it(tmp_path: Path) -> None:
     async def scene(pair: Pair) -> None:
         await online_agent(pair.two.rig, "hudson")
@@ -150,6 +155,7 @@ def test_a_loop_of_asks_across_nodes_is_stopped(tmp_path: Path) -> None:
     run_pair(scene, tmp_path)
 
 
+@pytest.mark.rows("R8.t-3")
 def test_a_guest_may_do_nothing_until_it_is_granted(tmp_path: Path) -> None:
     async def scene(pair: Pair) -> None:
         arc = await online_agent(pair.one.rig, "arc")
@@ -179,7 +185,7 @@ def test_both_nodes_explain_their_half(tmp_path: Path) -> None:
         here = await pair.one.rig.operator(Why(id=asked.flight_id))
         there = await pair.two.rig.operator(Why(id=asked.flight_id))
         kinds = [one.type.removeprefix("collab.") for one in here.steps]
-        assert {"envelope.queued", "envelope.forwarded", "envelope.accepted"} <= set(kinds)
+        assert {"envelope.queued", "envelope.accepted"} <= set(kinds)
         assert "envelope.received" in kinds
         assert "node two" in here.says
         assert "from node one was accepted" in there.says
@@ -192,6 +198,7 @@ def test_both_nodes_explain_their_half(tmp_path: Path) -> None:
     run_pair(scene, tmp_path)
 
 
+@pytest.mark.rows("R8.t-4")
 def test_the_operator_decides_items_of_another_node_that_shares_them(tmp_path: Path) -> None:
     async def scene(pair: Pair) -> None:
         hudson = await online_agent(pair.two.rig, "hudson")
@@ -222,3 +229,33 @@ def test_the_operator_decides_items_of_another_node_that_shares_them(tmp_path: P
         await wait_for_mail(pair.two, "hudson", "yes, at noon")
 
     run_pair(scene, tmp_path)
+
+
+def test_a_broadcast_to_all_nodes_is_unread_for_the_agents_of_each(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.one.rig, "arc")
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        plain = await expect_refusal(pair.one.rig.operator(Send(to="@arc", body="x", all_nodes=True)))
+        assert plain.field == "allNodes"
+        sent = await pair.one.rig.operator(Send(broadcast=True, all_nodes=True, body="stop at noon"))
+        assert "agents by node: one: 1, two: 1" in sent.notes
+        for side, name in ((pair.one, "arc"), (pair.two, "hudson")):
+            item = await wait_for_mail(side, name, "stop at noon")
+            assert (item.broadcast, item.message.id) == (True, sent.message_id)
+        later = await online_agent(pair.two.rig, "later")
+        assert later is not None
+        assert "stop at noon" not in await inbox_bodies(pair.two.rig, "later")
+
+    run_pair(scene, tmp_path)
+
+
+def test_a_broadcast_does_not_reach_a_guest(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        sent = await pair.one.rig.operator(Send(broadcast=True, all_nodes=True, body="not for guests"))
+        assert not any("two" in note for note in sent.notes)
+        assert _count_open(pair.one) == 0
+
+    run_pair(scene, tmp_path, relation=MemberRelation.GUEST)

@@ -1,45 +1,33 @@
 """A wire that loses, repeats and reorders, and nodes that are killed: nothing is lost, doubled or out of order.
 
-A checker reads the logs of both nodes at the end. The seeds are fixed, and a failed test names its own.
+`tests/mesh/history.py` checks the logs of both nodes at the end. The seeds are fixed, and a failed test names its own.
 """
 
 import asyncio
 import random
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from scout.model.events.asks import FlightCompleted, FlightStarted
-from scout.model.events.envelope import Event
-from scout.model.events.mesh import EnvelopeReceived
-from scout.model.events.talk import MessagePosted
 from scout.policy.limits import Limits, Periods
 from scout.protocol.asks import MakeAsk
 from scout.protocol.talk import Send
 from tests.broker.mesh_pair import Faults, Pair, Side, run_pair
 from tests.broker.rig import online_agent, read_log, wait_until
+from tests.mesh.history import Told, check_logs
 
 QUICK = Periods(back_off_first=0.05, back_off_most=0.4)
 
 
-class Acknowledged:
-    """What the nodes have confirmed to their callers."""
-
-    def __init__(self) -> None:
-        self.messages: dict[str, list[str]] = {"one": [], "two": []}
-        self.flights: list[str] = []
-
-
-async def _send(side: Side, to: str, body: str, known: Acknowledged) -> None:
+async def _send(side: Side, to: str, body: str, told: Told) -> None:
     scout = await side.rig.agent("arc" if side.name == "one" else "hudson")
     receipt = await scout.call(Send(to=to, body=body))
-    known.messages[side.name].append(receipt.message_id)
+    told.add_message(side.name, "two" if side.name == "one" else "one", receipt.message_id)
 
 
-async def _ask(pair: Pair, body: str, known: Acknowledged) -> None:
+async def _ask(pair: Pair, body: str, told: Told) -> None:
     receipt = await (await pair.one.rig.agent("arc")).call(MakeAsk(to="@parrot", body=body))
-    known.flights.append(receipt.flight_id)
+    told.add_flight("one", "two", receipt.flight_id)
 
 
 async def _settle(pair: Pair) -> None:
@@ -54,37 +42,24 @@ def _list_open(side: Side) -> list[tuple[str]]:
     return side.rig.broker.glance().rows("outbox_nodes", after="")
 
 
-async def _check(pair: Pair, known: Acknowledged) -> None:
-    logs = {side.name: await read_log(side.rig) for side in pair.sides}
-    for sender, receiver in (("one", "two"), ("two", "one")):
-        posted = _list_posted(logs[receiver])
-        arrived = [one for one in posted if one in set(known.messages[sender])]
-        assert arrived == known.messages[sender], "lost, doubled or out of order"
-    for name, log in logs.items():
-        taken = Counter(one.payload.envelope_id for one in log if isinstance(one, EnvelopeReceived))
-        assert not [ident for ident, count in taken.items() if count > 1], f"taken twice on {name}"
-        for kind in (FlightStarted, FlightCompleted):
-            moved = Counter(one.payload.record.id for one in log if isinstance(one, kind))
-            assert {ident: moved[ident] for ident in known.flights} == dict.fromkeys(known.flights, 1), name
+async def _check(pair: Pair, told: Told) -> None:
+    check_logs({side.name: await read_log(side.rig) for side in pair.sides}, told)
 
 
-def _list_posted(log: list[Event]) -> list[str]:
-    return [one.payload.message_id for one in log if isinstance(one, MessagePosted)]
-
-
+@pytest.mark.rows("R8.e-1", "R8.e-2")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_bad_wire_loses_doubles_and_reorders_nothing(tmp_path: Path, seed: int) -> None:
     async def scene(pair: Pair) -> None:
         await _meet(pair)
-        known = Acknowledged()
+        told = Told()
         pair.wire.faults = Faults(seed, lost=0.2, repeated=0.3, late=0.4)
         for number in range(12):
-            await _send(pair.one, "@hudson", f"one {number}", known)
-            await _send(pair.two, "@arc", f"two {number}", known)
+            await _send(pair.one, "@hudson", f"one {number}", told)
+            await _send(pair.two, "@arc", f"two {number}", told)
             if number % 4 == 0:
-                await _ask(pair, f"ask {number}", known)
+                await _ask(pair, f"ask {number}", told)
         await _settle(pair)
-        await _check(pair, known)
+        await _check(pair, told)
 
     run_pair(scene, tmp_path, periods=QUICK, limits=Limits(asks_per_minute=100))
 
@@ -102,16 +77,16 @@ async def _meet(pair: Pair) -> None:
 def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path, seed: int) -> None:
     async def scene(pair: Pair) -> None:
         await _meet(pair)
-        known, chance = Acknowledged(), random.Random(seed)
+        told, chance = Told(), random.Random(seed)
         pair.wire.faults = Faults(seed, lost=0.1, repeated=0.2, late=0.2)
         for number in range(24):
             step = chance.random()
             if step < 0.35:
-                await _send(pair.one, "@hudson", f"one {number}", known)
+                await _send(pair.one, "@hudson", f"one {number}", told)
             elif step < 0.6:
-                await _send(pair.two, "@arc", f"two {number}", known)
+                await _send(pair.two, "@arc", f"two {number}", told)
             elif step < 0.75:
-                await _ask(pair, f"ask {number}", known)
+                await _ask(pair, f"ask {number}", told)
             elif step < 0.9:
                 await chance.choice(pair.sides).crash(pair.wire)
             else:
@@ -119,6 +94,6 @@ def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path, seed: int) -> N
             for _ in range(chance.randrange(20)):
                 await asyncio.sleep(0)
         await _settle(pair)
-        await _check(pair, known)
+        await _check(pair, told)
 
     run_pair(scene, tmp_path, periods=QUICK, limits=Limits(asks_per_minute=100))

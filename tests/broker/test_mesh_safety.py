@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from scout.base.codec import decode, encode
+from scout.base.codec import encode
 from scout.broker.mesh.envelopes import MeshIdentity
 from scout.mesh.identity_key import IdentityKey
 from scout.model.agent import Agent
-from scout.model.conversation import Message, derive_dm_id
 from scout.model.events.mesh import EnvelopeReceived, ReceivedEnvelope
 from scout.model.flight import Flight, FlightState
-from scout.model.mesh.entry import AgentEntry
 from scout.model.mesh.envelope import (
     ENVELOPE_LIMIT,
     VERSION,
@@ -23,17 +21,17 @@ from scout.model.mesh.envelope import (
     MessagePayload,
     ReceiptPayload,
     ReceiptState,
-    SignedEnvelope,
+    SignedBundle,
 )
 from scout.model.mesh_receipt import OutboxState
 from scout.model.node import NodeMove
-from scout.model.status import AgentStatus
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.overview import ShowStatus
 from scout.protocol.talk import GetMessage, Send
 from scout.store.ledger import LAST
 from tests.broker.mesh_pair import MESH, Pair, run_pair
 from tests.broker.rig import inbox_bodies, online_agent, read_log, wait_until
+from tests.mesh.forging import EnvelopeWriter, change_body
 
 
 class Forger:
@@ -42,39 +40,10 @@ class Forger:
     def __init__(self, pair: Pair, arc: Agent, hudson: str) -> None:
         self.pair, self.hudson = pair, hudson
         self.identity = MeshIdentity(MESH, pair.one.node_id, pair.one.key)
-        self._number = 0
-        self.sender = AgentEntry(
-            id=arc.id,
-            node_id=pair.one.node_id,
-            path=arc.path,
-            definition_id="arc",
-            status=AgentStatus.ONLINE,
-            updated_at=arc.created_at,
-        )
-
-    def write(self, body: str = "trust me", **changes: Any) -> Envelope:
-        self._number += 1
-        now = self.pair.one.clock.now()
-        sender = changes.get("sender", self.sender)
-        message = Message(
-            id=f"msg_{self._number:026d}",
-            conversation_id=derive_dm_id(sender.id if sender else "", self.hudson),
-            sender=sender.id if sender else "",
-            body=body,
-            created_at=now,
-        )
-        fields: dict[str, Any] = {
-            "id": f"env_{self._number:026d}",
-            "mesh": MESH,
-            "from_node": self.pair.one.node_id,
-            "to_node": self.pair.two.node_id,
-            "sent_at": now,
-            "lives": 60.0,
-            "sender": self.sender,
-            "payload": MessagePayload(message=message, to=self.hudson),
-            **changes,
-        }
-        return Envelope(**fields)
+        to = pair.two.node_id, hudson
+        self._writer = EnvelopeWriter(MESH, arc, pair.one.node_id, to)
+        self.sender = self._writer.sender
+        self.write = self._writer.write
 
     async def post(self, envelope: Envelope | bytes) -> bool:
         data = envelope if isinstance(envelope, bytes) else self.identity.sign(envelope)
@@ -94,6 +63,7 @@ async def open_forger(pair: Pair) -> Forger:
     return Forger(pair, next(one for one in agents if one.definition_id == "arc"), hudson)
 
 
+@pytest.mark.rows("R8.t-1")
 @pytest.mark.parametrize(
     "lie",
     ["signature", "altered", "stranger", "other node", "other mesh", "no envelope", "too large", "removed"],
@@ -104,7 +74,6 @@ def test_a_forged_envelope_has_no_effect_and_spends_no_id(tmp_path: Path, lie: s
         envelope = forger.write()
         true = forger.identity.sign(envelope)
         other = MeshIdentity(MESH, pair.one.node_id, IdentityKey(b"9" * 32))
-        signed = decode(true, SignedEnvelope)
         if lie == "removed":
             await pair.two.move(pair.one, NodeMove.REMOVE)
             node = pair.two.rig.broker.glance()
@@ -112,7 +81,7 @@ def test_a_forged_envelope_has_no_effect_and_spends_no_id(tmp_path: Path, lie: s
             await _remove(pair)
         forged = {
             "signature": lambda: other.sign(envelope),
-            "altered": lambda: encode(replace(signed, body=signed.body.replace("trust me", "trust us"))),
+            "altered": lambda: change_body(true, "trust me", "trust us"),
             "stranger": lambda: forger.identity.sign(replace(envelope, from_node="nod_" + "7" * 26)),
             "other node": lambda: forger.identity.sign(replace(envelope, to_node=pair.one.node_id)),
             "other mesh": lambda: forger.identity.sign(replace(envelope, mesh="another")),
@@ -147,6 +116,50 @@ async def _remove(pair: Pair) -> None:
     await pair.two.rig.broker.as_system(record)
 
 
+@pytest.mark.rows("R8.t-1")
+@pytest.mark.parametrize("lie", ["signature", "altered", "nothing", "another node"])
+def test_a_forged_bundle_has_no_effect(tmp_path: Path, lie: str) -> None:
+    """One signature speaks for one node: an envelope of another node beside true ones is forged."""
+
+    async def scene(pair: Pair) -> None:
+        forger = await open_forger(pair)
+        first, second = forger.write("first"), forger.write("second")
+        stranger = replace(second, from_node="nod_" + "7" * 26)
+        other = MeshIdentity(MESH, pair.one.node_id, IdentityKey(b"9" * 32))
+        true = forger.identity.sign_bodies([encode(first), encode(second)])
+        forged = {
+            "signature": lambda: other.sign_bodies([encode(first), encode(second)]),
+            "altered": lambda: true.replace(b"second", b"sec0nd"),
+            "nothing": lambda: encode(SignedBundle(bundle="[]", signature="")),
+            "another node": lambda: forger.identity.sign_bodies([encode(first), encode(stranger)]),
+        }[lie]()
+        assert await forger.post(forged)
+        expected = ["first"] if lie == "another node" else []
+        assert await inbox_bodies(pair.two.rig, "hudson") == expected
+        assert {one.authentic for one in await forger.received()} == {False, *([True] if expected else [])}
+        assert await forger.post(true), "the true ones still arrive"
+        assert await inbox_bodies(pair.two.rig, "hudson") == ["first", "second"]
+
+    run_pair(scene, tmp_path)
+
+
+@pytest.mark.rows("R8.e-2")
+def test_a_bundle_waits_for_what_must_come_before_it(tmp_path: Path) -> None:
+    async def scene(pair: Pair) -> None:
+        forger = await open_forger(pair)
+        first, second, third = (forger.write(text) for text in ("first", "second", "third"))
+        second, third = replace(second, after=first.id), replace(third, after=second.id)
+        late = forger.identity.sign_bodies([encode(third), encode(second)])
+        assert not await forger.post(late)
+        assert await forger.post(first)
+        assert not await forger.post(late), "the second is taken, the third waits for it"
+        assert await forger.post(late)
+        assert await inbox_bodies(pair.two.rig, "hudson") == ["first", "second", "third"]
+
+    run_pair(scene, tmp_path)
+
+
+@pytest.mark.rows("R8.t-1")
 def test_a_repeated_envelope_is_applied_once_and_answered_again(tmp_path: Path) -> None:
     async def scene(pair: Pair) -> None:
         forger = await open_forger(pair)
@@ -159,6 +172,7 @@ def test_a_repeated_envelope_is_applied_once_and_answered_again(tmp_path: Path) 
     run_pair(scene, tmp_path)
 
 
+@pytest.mark.rows("R8.t-2")
 @pytest.mark.parametrize(
     "lie", ["foreign sender", "own agent", "other speaker", "newer version", "unknown kind"]
 )
@@ -177,9 +191,7 @@ def test_a_member_that_oversteps_is_refused_and_told(tmp_path: Path, lie: str) -
         }[lie]()
         data = forger.identity.sign(envelope)
         if lie == "unknown kind":
-            body = decode(data, SignedEnvelope).body.replace('"kind":"message"', '"kind":"song"')
-            signature = pair.one.key.sign(SignedEnvelope(body=body, signature="").signed_bytes)
-            data = encode(SignedEnvelope(body=body, signature=signature))
+            data = change_body(data, '"kind":"message"', '"kind":"song"', pair.one.key)
         assert await forger.post(data)
         assert await inbox_bodies(pair.two.rig, "hudson") == []
         found = await forger.received()

@@ -3,11 +3,12 @@
 from collections.abc import Awaitable
 from pathlib import Path
 
-from scout.model.ask import IfUnreachable
+from scout.model.ask import Ask, IfUnreachable
 from scout.model.conversation import MessageKind
 from scout.model.flight import Flight, FlightState
 from scout.model.mesh_receipt import OutboxState
 from scout.model.node import NodeMove
+from scout.model.trace import TraceStep, build_context
 from scout.protocol.asks import CancelFlight, FlightView, GetFlight, MakeAsk
 from scout.protocol.inbox import AckInbox
 from scout.protocol.talk import GetMessage, Reply, Send
@@ -207,5 +208,29 @@ def test_an_ask_that_arrives_after_its_cancel_is_cancelled_there(tmp_path: Path)
         await wait_until(cancelled)
         await _settle(pair)
         assert await inbox_bodies(pair.two.rig, "hudson") == []
+
+    run_pair(scene, tmp_path)
+
+
+def test_an_ask_to_another_node_stays_in_its_trace(tmp_path: Path) -> None:
+    """Without telemetry the context is passed on; with it, the other node continues the flight of this one."""
+    given = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    async def scene(pair: Pair) -> None:
+        one, two = pair.one.rig, pair.two.rig
+        await two.register("hudson", harness="echo")
+        await pair.two.show(pair.one, "hudson")
+        for traced in (False, True):
+            one.broker.services.traced = traced
+            receipt = await one.operator(MakeAsk(to="@hudson", body="go", traceparent=given))
+            await wait_for_flight(pair, receipt.flight_id, FlightState.COMPLETED)
+            ask = one.broker.glance().get(Ask, receipt.ask_id)
+            came = two.broker.glance().get(Ask, receipt.ask_id)
+            assert ask is not None
+            assert came is not None
+            here = build_context(ask, one.broker.services.node_id, TraceStep.ASK, receipt.flight_id)
+            assert ask.traceparent == given
+            assert came.traceparent == (str(here) if traced else given)
+            assert build_context(came, "nod_2", TraceStep.ASK, receipt.flight_id).trace_id == here.trace_id
 
     run_pair(scene, tmp_path)

@@ -10,12 +10,12 @@ from scout.base.codec import decode
 from scout.base.refusal import Refused
 from scout.model.conversation import BODY_LIMIT, MessageKind
 from scout.protocol.agents import RetireAgent, ShowAgent, Who
-from scout.protocol.asks import ListFlights
+from scout.protocol.asks import GetFlight, ListFlights, MakeAsk
 from scout.protocol.channels import CreateChannel, GetConversation, ListConversations, MarkRead
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
+from scout.protocol.log import ReadLog
 from scout.protocol.operations import REQUESTS
-from scout.protocol.overview import ReadLog
 from scout.protocol.request import Write
 from scout.protocol.talk import GetMessage, ListMessages, RedactMessage, Reply, Search, Send
 from tests.broker.neighbours import draw_requests, stranger
@@ -254,6 +254,22 @@ async def test_only_redaction_changes_what_was_said(rig: Rig) -> None:
     assert item.message is not None
     assert item.message.body == ""
     assert (await expect_refusal(rig.operator(RedactMessage(message_id="msg_none")))).code == "not_found"
+
+
+@as_test
+async def test_a_redacted_answer_leaves_its_flight_too(rig: Rig) -> None:
+    await rig.register("parrot", harness="echo")
+    asked = await rig.operator(MakeAsk(to="@parrot", body="swordfish", wait=20))
+    view = await rig.operator(GetFlight(flight_id=asked.flight_id))
+    assert view.output == "swordfish"
+    for ident in (asked.message_id, view.output_message_id):
+        await rig.operator(RedactMessage(message_id=ident or ""))
+    assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).output == ""
+    assert "swordfish" not in repr(await rig.operator(ReadLog(limit=200)))
+    stored = await rig.broker._database.read(
+        lambda store: [*store.execute("SELECT data FROM events UNION ALL SELECT data FROM flights")]
+    )
+    assert not [one for (one,) in stored if b"swordfish" in one]
 
 
 @pytest.mark.rows("R3.1-36", "R3.1-37")

@@ -13,7 +13,7 @@ from hypothesis.stateful import rule
 from scout.base.refusal import Refused
 from scout.model.events.envelope import Event
 from scout.ports import GitFailed
-from scout.protocol.finish import FinishAgent
+from scout.protocol.tree.finish import FinishAgent
 from scout.tree.tree_ports import build_tree_ports
 from tests.broker.rig import Rig, open_rig, read_log
 from tests.stories.tree_work import CHOICES, TreeWork

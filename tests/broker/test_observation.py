@@ -12,14 +12,14 @@ import pytest
 from scout.adapters.codex.adapter import Codex
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
-from scout.model.token import TokenKind
+from scout.model.access.token import TokenKind
 from scout.ports import Observed
 from scout.protocol.access import CreateToken
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.enrolment import Enrol
+from scout.protocol.log import ReadLog
 from scout.protocol.observation import ShowDiff, ShowTopology, TailSession
 from scout.protocol.operations import build_command_line, check_remedy
-from scout.protocol.overview import ReadLog
 from scout.tree.snapshots import GitSnapshots
 from tests.broker.rig import Rig, as_test, expect_refusal, run_scene, wait_for_end, wait_until, write_program
 

@@ -11,13 +11,14 @@ from scout.broker.upkeep.housekeeping import tidy
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted
-from scout.protocol.agents import ReadFeed, RetireAgent, Who
+from scout.protocol.agents import RetireAgent, Who
 from scout.protocol.asks import FailFlight, GetFlight, IfUnreachable, MakeAsk
 from scout.protocol.attention import ListAttention
 from scout.protocol.channels import CreateChannel, LeaveChannel, ShowChannel
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
-from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
+from scout.protocol.log import ReadFeed, ReadLog
+from scout.protocol.overview import MarkLooked, ShowNow
 from scout.protocol.talk import Search, Send
 from tests.broker.neighbours import stranger
 from tests.broker.rig import Rig, as_test, expect_refusal

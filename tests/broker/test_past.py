@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from scout.model.access.grant import Action
 from scout.model.flight import FlightState
-from scout.model.grant import Action
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.model.problems.request import HistoryBehind, NoSuchMoment
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WorkState

@@ -19,8 +19,8 @@ from scout.protocol.agents import ConfigureAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.inbox import ListDeliveries
 from scout.protocol.insight import ShowUsage
+from scout.protocol.log import ReadLog
 from scout.protocol.operations import OPERATIONS
-from scout.protocol.overview import ReadLog
 from scout.protocol.questions import CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.tools import ROLE_TOOLS

@@ -13,18 +13,18 @@ from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import list_processes
 from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
+from scout.model.access.token import TokenKind
 from scout.model.agent import PermissionProfile
 from scout.model.ask import SessionPolicy
 from scout.model.events.presence import SessionEnded
 from scout.model.flight import FlightPhase, FlightState
 from scout.model.session import Session, SessionClass, SessionState
-from scout.model.token import TokenKind
 from scout.ports import Capabilities, Observed
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import ConfigureAgent, ShowAgent
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk
 from scout.protocol.enrolment import Enrol
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.sessions import (
     AttachSession,
     CloseSession,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.process.process_table import is_alive, list_processes
+from scout.model.access.token import Token, TokenState
 from scout.model.flight import FlightState
-from scout.model.token import Token, TokenState
 from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.inbox import ListDeliveries

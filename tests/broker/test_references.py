@@ -1,11 +1,11 @@
 """Ids as people write them: a unique beginning, `last`, `only`, an agent's address."""
 
-from scout.model.grant import Action
+from scout.model.access.grant import Action
 from scout.protocol.access import AddGrant, CreateToken, RevokeGrant, RevokeToken
 from scout.protocol.asks import CancelFlight, GetAsk, GetFlight, MakeAsk
 from scout.protocol.attention import AnswerAttention, GetAttention, Need
 from scout.protocol.inbox import GetDelivery
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions, StopSession
 from scout.protocol.talk import GetMessage, Send
 from scout.protocol.work import CreateWork, GetWork

@@ -7,7 +7,7 @@ import pytest
 from scout.model.agent import ToolRole
 from scout.protocol.access import CreateToken, RotateToken, SetAlias
 from scout.protocol.agents import RegisterAgent, RetireAgent, ReviveAgent, ShowAgent, Who, WhoAmI
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.talk import Send
 from tests.broker.neighbours import draw_requests, stranger
 from tests.broker.rig import Rig, as_test, expect_refusal, run_scene

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.command import Command
-from scout.model.token import TokenKind
+from scout.model.access.token import TokenKind
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import RegisterAgent, ShowAgent, Who
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.inbox import ListInbox
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.reservations import (
     AddReservation,
     CheckEdits,

@@ -3,8 +3,9 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from datetime import time as wall_time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -45,6 +46,7 @@ from tests.broker.scheduled import (
     tick,
     wait_for_run,
 )
+from tests.soak import Soaked
 
 START = "2025-11-15T00:00:00Z"
 NINE = Time.parse("2025-11-15T09:00:00Z")
@@ -62,39 +64,58 @@ def play_slow(scene: Callable[[Rig], Awaitable[None]], home: Path) -> None:
     play(scene, home, harnesses={"acp": Puppet()})
 
 
-# -- two years -------------------------------------------------------------------------------------------
+# -- clocks that change -------------------------------------------------------------------------------------------
 
 
-def list_expected(zone: ZoneInfo, days: int) -> list[Time]:
+def list_expected(zone: ZoneInfo, first: date, days: int) -> list[Time]:
     """02:30 by the clock of a zone, once a day; in a skipped hour, the first minute after it."""
     found = list[Time]()
     for number in range(days):
-        day = datetime(2025, 11, 16, tzinfo=UTC).date() + timedelta(days=number)
-        wall = datetime.combine(day, wall_time(2, 30), tzinfo=zone)
+        wall = datetime.combine(first + timedelta(days=number), wall_time(2, 30), tzinfo=zone)
         while wall.astimezone(UTC).astimezone(zone) != wall:
             wall += timedelta(minutes=1)
         found.append(Time.parse(wall.isoformat()))
     return found
 
 
+# In each, New York, Berlin and Lord Howe Island change their clocks once, on three different days.
 @pytest.mark.slow
-@pytest.mark.first
+@pytest.mark.parametrize("first", [date(2026, 3, 6), date(2026, 10, 2)], ids=["spring", "autumn"])
+def test_five_weeks_in_which_clocks_change_in_four_time_zones(tmp_path: Path, first: date) -> None:
+    assert count_changes(first, 33) == 3
+    live_in_four_zones(tmp_path, first, 33)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(600)
-def test_two_years_in_four_time_zones(tmp_path: Path) -> None:
-    """Now and then the daemon is away for hours, or the clock is wrong for a while."""
-    expected = {name: list_expected(ZoneInfo(name), 2 * 365) for name in ZONES}
-    clock, chance = StillClock("2025-11-15T14:00:00Z"), random.Random(seeds.run_seed())
+def test_two_years_in_four_time_zones(tmp_path: Path, soaked: Soaked) -> None:
+    first, days = date(2025, 11, 16), 2 * 365
+    soaked(runs=live_in_four_zones(tmp_path, first, days), changes=count_changes(first, days))
+
+
+def count_changes(first: date, days: int) -> int:
+    """How often a clock of a zone is put forward or back."""
+    noons = [datetime.combine(first, wall_time(12), tzinfo=UTC) + timedelta(days=day) for day in range(days)]
+    offsets = [[noon.astimezone(ZoneInfo(name)).utcoffset() for noon in noons] for name in ZONES]
+    return sum(before != after for zone in offsets for before, after in pairwise(zone))
+
+
+def live_in_four_zones(home: Path, first: date, days: int) -> int:
+    """Now and then the daemon is away for hours, or the clock is wrong for a while; the number of runs."""
+    expected = {name: list_expected(ZoneInfo(name), first, days) for name in ZONES}
+    before = datetime.combine(first - timedelta(days=1), wall_time(14), tzinfo=UTC)  # all have run that day
+    clock, chance = StillClock(f"{before:%Y-%m-%dT%H:%M:%SZ}"), random.Random(seeds.run_seed())
     limits = Limits(wakes_per_hour=10_000)
 
     async def prepare() -> dict[str, str]:
-        async with open_rig(tmp_path, clock=clock, limits=limits) as rig:
+        async with open_rig(home, clock=clock, limits=limits) as rig:
             await rig.register("arc", harness="echo")
             made = [await add_schedule(rig, "30 2 * * *", time_zone=name) for name in ZONES]
         return {one.time_zone: one.id for one in made}
 
     async def live(moments: list[tuple[Time, str]]) -> None:
         """One life of a daemon: it runs what is due at these times, then ends."""
-        async with open_rig(tmp_path, clock=clock, limits=limits) as rig:
+        async with open_rig(home, clock=clock, limits=limits) as rig:
             for moment, name in moments:
                 await tick(rig, moment)
                 await wait_for_run(rig, schedules[name])
@@ -106,14 +127,15 @@ def test_two_years_in_four_time_zones(tmp_path: Path) -> None:
 
     schedules = asyncio.run(prepare())
     moments = sorted((slot.plus(chance.random() * 30), name) for name in ZONES for slot in expected[name])
+    longest = max(20, days // 4)  # runs of one life
     while moments:
-        some = chance.randrange(10, 200)
+        some = chance.randrange(10, longest)
         asyncio.run(live(moments[:some]))
         away = chance.choice([0, 0, 1, 2]) if len(moments) > some + 10 else 0
         moments = moments[some + away :]  # at most one run of each zone is late
 
     async def read() -> dict[str, list[Time]]:
-        async with open_rig(tmp_path, clock=clock) as rig:
+        async with open_rig(home, clock=clock) as rig:
             events = await list_events(rig)
             return {name: list_fired(events, ident) for name, ident in schedules.items()}
 
@@ -121,7 +143,8 @@ def test_two_years_in_four_time_zones(tmp_path: Path) -> None:
     for name, slots in fired.items():
         assert len(slots) == len(set(slots)), name
         assert set(slots) ^ set(expected[name]) == set(), name
-    assert verify(tmp_path / "scout.db").clean
+    assert verify(home / "scout.db").clean
+    return sum(map(len, fired.values()))
 
 
 def test_housekeeping_notices_that_the_machine_slept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from scout.protocol.agents import AgentDetail, RegisterAgent, RetireAgent, Reviv
 from scout.protocol.asks import MakeAsk
 from scout.protocol.attention import ListAttention
 from scout.protocol.enrolment import Enrol
-from scout.protocol.tree import SpawnAgents, Spawned, SpawnRole
+from scout.protocol.tree.spawn import SpawnAgents, Spawned, SpawnRole
 from tests.broker.project import person, ports, run
 from tests.broker.rig import Rig, expect_refusal, open_rig, read_log, run_scene, wait_for_end, wait_until
 from tests.tree.repositories import commit, git, head, repository

@@ -15,7 +15,7 @@ from scout.policy.limits import Limits
 from scout.protocol.access import RevokeToken
 from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import MakeAsk
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.talk import Send
 from tests.broker.rig import (
     Rig,

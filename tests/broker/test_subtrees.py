@@ -11,7 +11,7 @@ from scout.base.codec import encode
 from scout.base.refusal import Refused
 from scout.broker.local import LocalScout
 from scout.protocol.attention import Notify
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.request import Request
 from tests.broker.rig import Rig, run_scene
 from tests.broker.subtrees import (

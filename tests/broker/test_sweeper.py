@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep import sweeper as upkeep_sweeper
 from scout.broker.upkeep.sweeper import find_due
+from scout.model.access.grant import Action
 from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import IfUnreachable
 from scout.model.conversation import Message
@@ -28,7 +30,6 @@ from scout.model.events.directory import AliasCreated
 from scout.model.events.presence import SessionEnded
 from scout.model.events.talk import WorkItemCreated
 from scout.model.flight import Flight, FlightState, wait_flight
-from scout.model.grant import Action
 from scout.model.session import Session, end_session
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import create_work
@@ -45,8 +46,17 @@ from scout.protocol.people.users import AddUser
 from scout.protocol.questions import AnswerQuestion, CloseQuestion, CreateQuestion
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, RedactMessage, Reply, Send
-from scout.protocol.work import CreateWork, ProgressWork, ResumeWork, StartWork, SubmitWork, WaitWork
+from scout.protocol.work import (
+    CreateWork,
+    GetWork,
+    ProgressWork,
+    ResumeWork,
+    StartWork,
+    SubmitWork,
+    WaitWork,
+)
 from scout.store.integrity.verify import verify
+from scout.store.migrate import load_scripts
 from tests.broker.rig import (
     MovedClock,
     Rig,
@@ -63,6 +73,7 @@ from tests.broker.rig import (
 )
 
 HALF_HOUR, HOUR, DAY = 1800.0, 3600.0, 86_400.0
+ENDS_WAITS = load_scripts()[14]  # the script that makes waits end at their time
 
 
 async def nudges(rig: Rig, about: str | None = None) -> list[SweepNudged]:
@@ -128,6 +139,45 @@ async def test_a_question_goes_up_the_ladder_one_period_at_a_time(rig: Rig) -> N
     await ann.call(CloseQuestion(question_id=asked.id))
     await advance_clock(rig, DAY)
     assert len(await nudges(rig)) == 4
+
+
+@as_test
+async def test_work_that_waits_until_a_time_is_resumed_then_and_its_owner_is_told(rig: Rig) -> None:
+    bob = await rig.agent("bob")
+    made = await rig.operator(CreateWork(title="deploy", owner_id="@bob"))
+    await bob.call(StartWork(work_item_id=made.id))
+    until = rig.broker.services.clock.now().plus(HOUR)
+    waits = WaitWork(work_item_id=made.id, on=WaitingKind.CONDITION, ref="the freeze is over", until=until)
+    assert (await bob.call(waits)).state == "waiting"
+    told = len(await inbox_bodies(rig, "bob"))
+    await advance_clock(rig, HOUR - 5)
+    assert (await bob.call(GetWork(work_item_id=made.id))).state == "waiting"
+    await advance_clock(rig, 6)
+    after = await bob.call(GetWork(work_item_id=made.id))
+    assert (after.state, after.waiting_on, after.next_move_owner_id) == ("working", None, made.owner_id)
+    (text,) = (await inbox_bodies(rig, "bob"))[told:]
+    assert text.startswith("continue with deploy: the time it waited for has come")
+    assert await nudges(rig, made.id) == []
+
+
+@as_test
+async def test_a_wait_of_an_earlier_schema_ends_at_its_time_too(rig: Rig) -> None:
+    bob = await rig.agent("bob")
+    made = await rig.operator(CreateWork(title="deploy", owner_id="@bob"))
+    await bob.call(StartWork(work_item_id=made.id))
+    until = rig.broker.services.clock.now().plus(HOUR)
+    waits = WaitWork(work_item_id=made.id, on=WaitingKind.CONDITION, ref="the freeze is over", until=until)
+    await bob.call(waits)
+
+    def upgrade(unit: Any) -> list[Any]:
+        query = "SELECT period, since FROM sweeps"
+        found = unit.connection.execute(query).fetchall()
+        unit.connection.execute("UPDATE sweeps SET period = 'work_waiting'")
+        unit.connection.execute(ENDS_WAITS)
+        return [found, unit.connection.execute(query).fetchall()]
+
+    new, upgraded = await rig.broker._database.write(upgrade)
+    assert new == upgraded == [("wait_ends", int(until))]
 
 
 @as_test

@@ -17,7 +17,7 @@ from scout.ports import GitFailed, IdentityFile, TreePorts, TreeState, TreeToCom
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.talk import Send
-from scout.protocol.tree_view import AgentTree, ReconcileTree, ScanTree, ShowTree, TreeScan
+from scout.protocol.tree.view import AgentTree, ReconcileTree, ScanTree, ShowTree, TreeScan
 from scout.tree.tree_ports import build_tree_ports
 from scout.tree.worktrees import GitWorkTrees
 from tests.broker.rig import Rig, expect_refusal, open_rig

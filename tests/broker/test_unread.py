@@ -18,7 +18,8 @@ from scout.protocol.channels import (
 )
 from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, ListInbox, NackInbox, build_acknowledgements
 from scout.protocol.insight import ShowBrief
-from scout.protocol.overview import ReadLog, ShowNow
+from scout.protocol.log import ReadLog
+from scout.protocol.overview import ShowNow
 from scout.protocol.talk import Latest, Reply, Send
 from scout.store.integrity.verify import verify
 from tests.broker.rig import Rig, as_test, expect_refusal, run_scene

@@ -16,11 +16,11 @@ from scout.broker.people.chat_places import find_binding
 from scout.broker.people.links import ChatAccount
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
+from scout.model.access.grant import Action
 from scout.model.agent import Agent, Lifecycle, create_agent
 from scout.model.ask import IfUnreachable
 from scout.model.events.presence import AgentRegistered
 from scout.model.flight import FlightState
-from scout.model.grant import Action
 from scout.model.people.binding import Binding
 from scout.model.people.chat import ChatPlace
 from scout.model.people.user import ConnectorKey, KeyState, QuietHours, UserKind, UserState
@@ -28,10 +28,11 @@ from scout.model.waiting import WaitingKind
 from scout.policy.people.quiet_hours import find_quiet_end
 from scout.ports import Notice
 from scout.protocol.access import AddGrant, CreateToken, SetAlias, ShowAlias
-from scout.protocol.agents import ConfigureAgent, ReadFeed, RetireAgent, ReviveAgent, ShowAgent, Who
+from scout.protocol.agents import ConfigureAgent, RetireAgent, ReviveAgent, ShowAgent, Who
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.attention import AnswerAttention, Consult, GetAttention, ListAttention, Notify
 from scout.protocol.channels import CreateChannel
+from scout.protocol.log import ReadFeed
 from scout.protocol.overview import ShowNow
 from scout.protocol.people.bindings import AddBinding, CloseBinding, ListBindings, ReopenBinding, ShowBinding
 from scout.protocol.people.schedules import AddSchedule

@@ -6,19 +6,13 @@ from typing import Any
 import pytest
 
 from scout.base.codec import decode
-from scout.model.grant import Action
+from scout.model.access.grant import Action
 from scout.protocol.access import AddGrant, ListGrants, RevokeGrant
-from scout.protocol.agents import (
-    ConfigureAgent,
-    ReadFeed,
-    Resolve,
-    RetireAgent,
-    ShowAgent,
-    Who,
-)
+from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, ShowAgent, Who
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import GetConversation
 from scout.protocol.inbox import ListDeliveries
+from scout.protocol.log import ReadFeed
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, ListMessages, Send
 from tests.broker.neighbours import draw_requests, open_seat, stranger

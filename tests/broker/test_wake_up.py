@@ -25,7 +25,7 @@ from scout.policy.wake import WakeAction, WakeFacts, decide_wake
 from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.questions import (
     AnswerQuestion,
     CreateQuestion,

@@ -9,9 +9,9 @@ from scout.base.codec import decode
 from scout.broker.local import LocalScout
 from scout.broker.routing import posts
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.grant import Action
 from scout.model.conversation import Message
 from scout.model.events.asks import DeliveryRequested
-from scout.model.grant import Action
 from scout.policy.limits import Limits
 from scout.policy.wake import WakeFacts
 from scout.protocol.access import AddGrant

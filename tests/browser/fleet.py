@@ -55,7 +55,7 @@ def wait_for_session(site: Site, address: str) -> str:
         found = site.get("/v1/sessions", agent=address, live="true")["items"]
         return found[0]["id"] if found and found[0]["pid"] else None
 
-    return str(eventually(look, 30))
+    return str(eventually(look))
 
 
 def _fill_usage(site: Site) -> None:

@@ -13,6 +13,19 @@ from tests.browser.browsing import SECONDS
 from tests.cli.running import a_shell
 
 expect.set_options(timeout=SECONDS)
+ROW = "main .row[data-key]"
+ALIVE = {
+    "/inbox": "main .item",
+    "/agents": ROW,
+    "/flights": ROW,
+    "/conversations": ROW,
+    "/work": "main .card[data-key]",
+    "/log": ROW,
+    "/sessions": ROW,
+    "/tree": "main svg.tree-picture a",
+    "/schedules": ROW,
+    "/usage": "main svg",
+}
 
 
 @pytest.mark.slow
@@ -31,9 +44,9 @@ def test_every_view_of_the_fleet_has_something_alive(browser: Browser) -> None:
                 page.goto(told["url"])
                 expect(page.locator("main .item").first).to_be_visible()
                 expect(page.locator("main .state[data-state=running]").first).to_be_visible()
-                for path in ("/inbox", "/agents", "/flights", "/conversations", "/log"):
+                for path, alive in ALIVE.items():
                     page.goto(f"{told['url'].partition('/enter/')[0]}{path}")
-                    expect(page.locator("main .row[data-key], main .item").first).to_be_visible()
+                    expect(page.locator(alive).first).to_be_visible()
                 page.close()
             finally:
                 fleet.send_signal(signal.SIGTERM)

@@ -18,7 +18,7 @@ def _wait_for_state(site: Site, flight: str, state: str) -> Any:
         found = site.get(f"/v1/flights/{flight}")
         return found if found["state"] == state else None
 
-    return eventually(look, 60)
+    return eventually(look)
 
 
 @pytest.mark.slow

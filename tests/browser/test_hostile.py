@@ -71,3 +71,13 @@ def test_hostile_text_in_every_field_is_shown_as_text(desk: Desk, site: Site) ->
     assert page.evaluate("window.hacked") is None
     # A query that is refused is an answer with an error status, which the browser logs.
     assert [one for one in desk.complaints if "status of 4" not in one] == []
+
+
+def test_a_very_long_message_is_cut_and_one_click_shows_all_of_it(desk: Desk, site: Site) -> None:
+    agent = site.puller("lengthy-arc")
+    sent = site.post("/v1/messages", to=agent.address, body="x" * 25_000 + " the end")
+    page = desk.open(f"/conversations/{sent['conversationId']}")
+    assert "the end" not in page.locator(".post-text").first.inner_text()
+    page.get_by_text("5,008 more characters: show long messages in full").click()
+    expect(page.locator(".post-text").first).to_contain_text("the end")
+    assert page.get_by_text("more characters").count() == 0

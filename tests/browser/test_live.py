@@ -59,7 +59,7 @@ def test_a_restart_of_the_daemon_leaves_no_gap(browser: Browser) -> None:
             desk.sign_in()
             page = desk.open("/flights")
             page.evaluate("window.mark = 'the same document'")
-            stop(str(shell.home))
+            stop(str(shell.home), timeout=60)
             expect(page.locator("#live")).to_have_attribute("data-live", "lost")
             environ = {**shell.environ, "SCOUT_PORT": str(daemon.port)}
             site.daemon = Daemon(shell.home, start(str(shell.home), environ=environ, timeout=60)[0])

@@ -21,6 +21,7 @@ def a_home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SCOUT_PORT", "0")
     monkeypatch.setenv("SCOUT_AUTOSTART", "0")
     monkeypatch.setenv("SCOUT_NOTIFY_DESKTOP", "0")
+    monkeypatch.setenv("SCOUT_MCP_PRELOAD", "false")
 
 
 @pytest.fixture(scope="session")

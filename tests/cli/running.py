@@ -26,16 +26,23 @@ def plain_environment(home: Path) -> dict[str, str]:
         if not name.startswith(("SCOUT_", "ANTHROPIC_", "OPENAI_"))
         and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL", "IS_SANDBOX")
     }
-    ours = {"SCOUT_PORT": "0", "SCOUT_AUTOSTART": "0", "SCOUT_NOTIFY_DESKTOP": "0"}
+    # Most daemons of the tests have no MCP client: loading it costs more than the rest of their start.
+    ours = {
+        "SCOUT_PORT": "0",
+        "SCOUT_AUTOSTART": "0",
+        "SCOUT_NOTIFY_DESKTOP": "0",
+        "SCOUT_MCP_PRELOAD": "false",
+    }
     logins = {"CLAUDE_CONFIG_DIR": f"{home}/nobody", "CODEX_HOME": f"{home}/nobody"}  # nor of its logins
     return {**kept, "SCOUT_HOME": str(home), **ours, **logins}
 
 
 @dataclass(frozen=True)
 class Shell:
-    """A home, and what is typed there."""
+    """A home, and what is typed there. `runner`: words that run a program elsewhere, such as in a namespace."""
 
     folder: Path
+    runner: tuple[str, ...] = ()
 
     @property
     def home(self) -> Path:
@@ -44,6 +51,11 @@ class Shell:
     @property
     def environ(self) -> dict[str, str]:
         return plain_environment(self.home)
+
+    @property
+    def program(self) -> list[str]:
+        """The words that run Scout: the one of this tree."""
+        return [sys.executable, "-W", "error", "-m", "scout"]
 
     def project(self, name: str) -> Path:
         """A project folder of this name, made if need be."""
@@ -57,7 +69,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         """The real program."""
         return subprocess.run(
-            [sys.executable, "-W", "error", "-m", "scout", *words],
+            [*self.runner, *self.program, *words],
             cwd=cwd or self.folder,
             env={**self.environ, **environ},
             input=stdin,
@@ -102,7 +114,7 @@ def type_in_terminal(
                     process.send_signal(signal.SIGINT)
                 else:
                     then(shown.decode())
-        return process.wait(20), shown.decode()
+        return process.wait(60), shown.decode()
     finally:
         os.close(near)
 
@@ -124,10 +136,10 @@ def a_shell(*, ends_runs: bool = False) -> Generator[Shell]:
     try:
         yield shell
     finally:
-        if ends_runs:
-            shell.type("down", "--stop", within=120)
+        ended = shell.type("down", "--stop", within=120) if ends_runs else None
         stop(str(shell.home), timeout=60)
         shutil.rmtree(folder)
+        assert ended is None or ended.returncode == 0, (ended.stdout, ended.stderr)
 
 
 def start_daemon(shell: Shell) -> Running:

@@ -39,7 +39,7 @@ def asking(shell: Shell, environ: dict[str, Any], *words: str) -> subprocess.Pop
 
 
 def until(found: Callable[[], Any]) -> Any:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not (there := found()):
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
@@ -62,7 +62,7 @@ def test_a_need_waits_for_the_answer_that_another_terminal_gives(shell: Shell) -
     assert f"scout dismiss {short}" in listed
     assert item["id"] not in listed
     shell.say("answer", short, "yes")
-    out, _ = waiting.communicate(timeout=20)
+    out, _ = waiting.communicate(timeout=60)
     assert (waiting.returncode, out) == (0, "yes\n")
     late = shell.type("attention", "answer", item["id"], "no")
     assert (late.returncode, "it was answered 'yes' by" in late.stderr) == (7, True)
@@ -76,7 +76,7 @@ def test_a_no_has_an_exit_code_of_its_own(shell: Shell) -> None:
     assert shell.type("attention", "show", item["id"], "--timeout", "0.1", **environ).returncode == OPEN
     waiting = asking(shell, environ, "attention", "show", item["id"], "--wait")
     shell.say("attention", "deny", item["id"], "we need it")
-    out, err = waiting.communicate(timeout=20)
+    out, err = waiting.communicate(timeout=60)
     assert (waiting.returncode, out, "we need it" in err) == (DENIED, "denied\n", True)
     assert "we need it" in shell.say("attention", "show", item["id"])
     gone = shell.data("need", "Or this?", "--no-wait", **environ)
@@ -89,7 +89,7 @@ def test_ctrl_c_leaves_the_question_and_says_how_to_come_back(shell: Shell) -> N
     waiting = asking(shell, environ, "need", "Still", "thinking?")
     item = until(lambda: find_item(shell, "Still thinking?"))
     waiting.send_signal(signal.SIGINT)
-    _, err = waiting.communicate(timeout=20)
+    _, err = waiting.communicate(timeout=60)
     assert (waiting.returncode, f"scout attention show {item['id']} --wait" in err) == (130, True)
     assert find_item(shell, "Still thinking?")
     shell.say("attention", "answer", item["id"], "no")
@@ -114,7 +114,7 @@ def test_a_person_is_told_by_the_desktop_and_by_a_signed_webhook(fresh: Shell, t
             "SCOUT_NOTIFY_WEBHOOKS": other.url,
             "SCOUT_PERIODS_BACK_OFF_FIRST": "0.1",
         }
-        start(str(fresh.home), environ={**fresh.environ, **environ})
+        start(str(fresh.home), environ={**fresh.environ, **environ}, timeout=60)
         item = fresh.data("need", "Anybody there?", "--no-wait", **worker(fresh, "lonely"))
         until(lambda: fresh.data("attention", "show", item["id"])["state"] == "notified")
         assert read_arguments(tmp_path / "bin")[-2] == "Scout: Anybody there?"

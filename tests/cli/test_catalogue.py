@@ -17,6 +17,7 @@ from scout.cli.connection.refusal import LOCAL_CODES, RefusalError, get_exit_cod
 from scout.cli.main import scout
 from scout.cli.operations.build import build_command
 from scout.cli.operations.examples import EXAMPLES
+from scout.cli.operations.table import FILES, find_operation
 from scout.protocol.operations import OPERATIONS
 
 
@@ -66,6 +67,31 @@ def test_every_parameter_can_be_given(operation: str) -> None:
 
 def test_aliases_of_commands_name_operations() -> None:
     assert set(OPERATIONS_OF.values()) <= set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_the_row_of_an_operation_is_the_same_wherever_it_is_found(operation: str) -> None:
+    assert find_operation(operation) == OPERATIONS[operation]
+
+
+@pytest.mark.parametrize("name", ["nonsense", "work.nonsense", ""])
+def test_an_operation_that_does_not_exist_has_no_row(name: str) -> None:
+    with pytest.raises(KeyError):
+        find_operation(name)
+
+
+@pytest.mark.parametrize(
+    "words", ["work list --help", "agent retire --help", "down --help", "token create --help"]
+)
+def test_a_command_imports_only_the_requests_of_its_noun(words: str) -> None:
+    code = "import sys; from scout.__main__ import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True
+    )
+    loaded = {*done.stderr.split()}
+    assert not loaded & {"scout.protocol.operations", "scout.model.events.event_types"}
+    files = {f"scout.protocol.{file}" for file in FILES.values()}
+    assert len(files & loaded) < 5, files & loaded
 
 
 # -- without a daemon ---------------------------------------------------------------------------

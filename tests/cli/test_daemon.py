@@ -46,11 +46,18 @@ def test_up_is_idempotent_and_down_too(fresh: Shell) -> None:
 
 
 @pytest.mark.rows("R0-39")
-def test_restart_replaces_it_at_the_same_address(fresh: Shell) -> None:
+def test_restart_replaces_it_at_the_same_address_and_ends_no_wait(fresh: Shell) -> None:
     before = fresh.data("up")
-    after = fresh.data("restart")
-    assert before["pid"] != after["pid"]
-    assert before["url"] == after["url"]
+    item = fresh.data("need", "--no-wait", "Which colour?")["id"]
+    words = [*fresh.program, "attention", "show", item, "--wait", "--timeout", "60"]
+    with subprocess.Popen(words, env=fresh.environ, cwd=fresh.folder, stderr=subprocess.PIPE) as waiting:
+        after = fresh.data("restart")
+        assert before["pid"] != after["pid"]
+        assert before["url"] == after["url"]
+        fresh.say("dismiss", item)
+        assert waiting.wait(60) == 7  # it waits on at the new daemon, until the item is dismissed
+        assert waiting.stderr is not None
+        assert b"busy" not in waiting.stderr.read()
 
 
 def test_an_upgrade_of_the_store_is_told_and_waited_for(fresh: Shell) -> None:
@@ -95,7 +102,7 @@ def test_foreground_stays_until_told(fresh: Shell) -> None:
         assert "is already running" in fresh.type("up", "--foreground").stderr
         process.send_signal(signal.SIGINT)
         process.stderr.read()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_open_work_is_listed_or_cancelled(fresh: Shell) -> None:
@@ -127,7 +134,9 @@ def test_a_unit_file_is_printed_written_and_taken_away(fresh: Shell) -> None:
     assert "systemctl --user enable --now scout" in fresh.say("up", "--install", **user)
     (file,) = fresh.folder.rglob("scout.service")
     assert file.read_text() == printed
-    assert "removed" in fresh.say("up", "--uninstall", **user)
+    removed = fresh.say("up", "--uninstall", **user)
+    assert "removed" in removed
+    assert removed.splitlines()[-1] == f"your data stays in {fresh.home}"
     assert not file.exists()
 
 
@@ -144,7 +153,13 @@ def test_verify_backup_and_restore(fresh: Shell) -> None:
     assert fresh.data("verify")["clean"] is True
     copy = fresh.folder / "copy.db"
     assert fresh.data("backup", str(copy))["bytes"] == copy.stat().st_size
-    assert "already exists" in fresh.type("backup", str(copy)).stderr
+    refused = fresh.type("backup", str(copy)).stderr
+    other = copy.with_name(f"{copy.stem}-2{copy.suffix}")
+    assert refused.splitlines()[-2:] == [
+        f"bad_request: {copy} already exists",
+        f"try: scout backup {other}",
+    ]
+    fresh.say("backup", str(other))
     fresh.say("send", "@arc", "gone afterwards")
     refused = fresh.type("restore", str(copy))
     assert (refused.returncode, refused.stderr.splitlines()[-1]) == (7, "try: scout down")
@@ -154,6 +169,28 @@ def test_verify_backup_and_restore(fresh: Shell) -> None:
     start_daemon(fresh)
     bodies = [one["body"] for one in fresh.data("message", "list", "--to", "@arc")["items"]]
     assert bodies == ["kept"]
+
+
+def test_what_is_redacted_leaves_backups_too(fresh: Shell) -> None:
+    start_daemon(fresh)
+    fresh.say("agent", "register", "arc", "--project", ".", "--harness", "echo", cwd=fresh.project("arc"))
+    asked = fresh.data("ask", "@arc", "swordfish")
+    copies = [fresh.folder / name for name in ("one.db", "two.db")]
+    for copy in copies:
+        fresh.say("backup", str(copy))
+        assert b"swordfish" in copy.read_bytes()
+    for message in fresh.data("message", "list", "--to", "@arc")["items"]:
+        fresh.say("redact", message["id"])
+    assert fresh.say("backup", "--redact", str(copies[0])).endswith("removed 2 redacted messages\n")
+    assert b"swordfish" not in copies[0].read_bytes()
+    assert fresh.data("backup", "--redact", str(copies[0]))["redacted"] == 0
+    fresh.say("down")
+    assert "removed from it what was redacted since: 2" in fresh.say("restore", str(copies[1]))
+    assert b"swordfish" not in (fresh.home / "scout.db").read_bytes()
+    assert "clean: the tables match the log" in fresh.say("verify")
+    start_daemon(fresh)
+    assert fresh.data("flight", "get", asked["flightId"]).get("output") == ""
+    assert "collab.message.redacted" in fresh.say("log", "--json")
 
 
 @pytest.mark.rows("R2.3-29", "R6-2")

@@ -42,6 +42,14 @@ def test_a_noun_alone_lists_its_records(shell: Shell) -> None:
         assert "items" in shell.data(noun)
 
 
+def test_a_noun_with_an_id_shows_the_record(shell: Shell) -> None:
+    made = shell.data("work", "create", "look at it")
+    assert shell.data("work", made["id"])["title"] == "look at it"
+    assert shell.say("work", made["id"][:14]) == shell.say("work", "show", made["id"])
+    who = shell.data("who")["items"][0]["address"]
+    assert shell.say("agent", who) == shell.say("show", who)
+
+
 @pytest.mark.rows("R4.1-7")
 def test_everyday_synonyms_work_and_a_wrong_word_is_answered_with_the_nearest(shell: Shell) -> None:
     assert shell.say("tell", "@arc", "good morning").startswith("sent msg_")

@@ -184,7 +184,7 @@ def test_a_hook_that_finds_its_session_gone_enrols_it_again(hosted: Hosted) -> N
 
 
 def _decide(hosted: Hosted, *words: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         items = hosted.data("attention")["items"]
         if items:

@@ -103,7 +103,7 @@ def test_a_session_is_followed_until_ctrl_c(shell: Shell) -> None:
             seen.append(process.stdout.readline())
             assert seen[-1], seen
         process.send_signal(2)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     code, shown = type_in_terminal(shell, "session", "tail", session, "--follow", until="Ctrl-C ends this")
     assert (code, "\x1b[32massistant\x1b[0m fine" in shown) == (130, True)
 

@@ -86,7 +86,7 @@ class Pipe:
     def close(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def test_a_daemon_that_is_replaced_is_greeted_again(hosted: Hosted) -> None:
         listing = pipe.ask("resources/list")["result"]["resources"]
         if listing:
             assert "result" in pipe.ask("resources/subscribe", uri=listing[0]["uri"])
-        assert stop(str(hosted.home))
+        assert stop(str(hosted.home), timeout=60)
         pipe._number += 1
         number = pipe._number
         pipe.send("tools/call", number, name="whoami", arguments={})
@@ -222,7 +222,7 @@ def test_it_starts_the_daemon_unless_told_not_to(fresh: Shell) -> None:
     start_daemon(fresh)
     made = Hosted(fresh.folder)
     made.make_token()
-    assert stop(str(fresh.home))
+    assert stop(str(fresh.home), timeout=60)
     with a_relay(fresh, fresh.project("talkie"), SCOUT_AUTOSTART="1", CLAUDECODE="1") as pipe:
         pipe.greet()
         assert pipe.call("whoami")["structuredContent"]["minimal"] == "@talkie"
@@ -234,9 +234,9 @@ def test_without_a_set_up_host_every_request_says_what_to_do(fresh: Shell) -> No
         told = pipe.ask("initialize", **HELLO)
         assert "scout setup" in told["error"]["message"]
         pipe.write("no json")
-        assert pipe.lines.get(timeout=10)["error"]["code"] == -32700
+        assert pipe.lines.get(timeout=60)["error"]["code"] == -32700
         pipe.write("[]")
-        assert pipe.lines.get(timeout=10)["error"]["code"] == -32600
+        assert pipe.lines.get(timeout=60)["error"]["code"] == -32600
         assert pipe.close() == 0
 
 
@@ -257,12 +257,14 @@ def test_what_the_daemon_says_by_itself_is_heard(hosted: Hosted) -> None:
 def test_what_may_have_been_done_is_not_done_again(hosted: Hosted) -> None:
     with a_relay(hosted, hosted.project("talkie")) as pipe:
         pipe.greet()
-        token = hosted.data("agent", "register", "lazy", cwd=hosted.folder)["token"]
-        hosted.say("endpoint", "register", "--transport", "pull", "--state", "idle", SCOUT_TOKEN=token)
+        secret = hosted.data("agent", "register", "lazy", cwd=hosted.folder)["token"]
+        hosted.say("endpoint", "register", "--transport", "pull", "--state", "idle", SCOUT_TOKEN=secret)
         flight = pipe.call("ask", to="@lazy", body="x")["structuredContent"]["flightId"]
         wait = {"flightId": flight, "timeoutSeconds": 50}
-        pipe.send("tools/call", "long", name="invocations_wait", arguments=wait)
-        pipe.call("whoami")
+        token = {"progressToken": "long"}
+        pipe.send("tools/call", "long", name="invocations_wait", arguments=wait, _meta=token)
+        while pipe.lines.get(timeout=60).get("method") != "notifications/progress":  # then the daemon has it
+            pass
         daemon = find_running(str(hosted.home))
         assert daemon is not None
         os.kill(daemon.pid, signal.SIGKILL)
@@ -290,10 +292,10 @@ def test_a_session_that_works_or_can_be_woken_is_there(hosted: Hosted, why: str)
     assert seen() == first
     host.keep({**kept, why: True})
     door.beat(working=False)
-    stop(str(hosted.home))  # what is kept in memory is written at the end
+    stop(str(hosted.home), timeout=60)  # what is kept in memory is written at the end
     start_daemon(hosted)
     assert seen() > first
-    stop(str(hosted.home))
+    stop(str(hosted.home), timeout=60)
     door.beat(working=True)
 
 
@@ -334,7 +336,7 @@ def test_a_task_is_followed_through_it(hosted: Hosted) -> None:
     with a_relay(hosted, hosted.project("talkie")) as pipe:
         asked = {"to": "parrot", "body": "Say this."}
         task = pipe.ask("tools/call", name="ask", arguments=asked, _meta=meta)["result"]["taskId"]
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while (told := pipe.ask("tasks/get", taskId=task, _meta=meta)["result"])["status"] == "working":
             assert time.monotonic() < end
         assert "Say this." in told["result"]["structuredContent"]["output"]

@@ -145,7 +145,7 @@ def test_a_daemon_that_is_killed_takes_its_check_with_it(shell: Shell) -> None:
     assert (begun.status, begun.json["check"]) == (200, "running")
     eventually(lambda: len(_checks(daemon)) > 6, 90)
     subprocess.run(["kill", "-9", str(start_daemon(shell).pid)], check=True)
-    eventually(lambda: not [one for one in leftovers(shell) if "/trials/" not in one or " " in one], 30)
+    eventually(lambda: not [one for one in leftovers(shell) if "/trials/" not in one or " " in one])
     start_daemon(shell)
     assert leftovers(shell) == []
 

@@ -28,7 +28,7 @@ class Web:
         self._shell = shell
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, self._headers)
             answer = connection.getresponse()
@@ -68,7 +68,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(check: Callable[[], Any]) -> Any:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not (found := check()):
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
@@ -91,6 +91,62 @@ def test_down_leaves_programs_running_and_lists_them_and_stop_ends_them(fresh: S
     done = fresh.data("down", "--stop")
     assert (done["cancelled"], done["ended"]) == ([flight], [session["id"]])
     assert not alive(session["pid"])
+
+
+def test_down_stop_starts_nothing_that_waited_for_what_it_ends(fresh: Shell) -> None:
+    """The end of a turn lets the next one start: here the first turn holds back many others."""
+    web = Web(fresh, start_daemon(fresh))
+    names = [f"slow{number}" for number in range(6)]
+    for name in names:
+        web.register(name, "command", ["sleep", "60"])
+    flights = [web.ask(name, "x") for name in names]
+    for name in names:
+        web.call("POST", "/v1/work", {"title": "Fix the flaky test", "ownerId": f"@{name}"})
+    web.run_of("slow0")
+    done = fresh.data("down", "--stop")
+    assert set(done["cancelled"]) == set(flights)
+    assert list_programs(fresh) == []
+    start_daemon(fresh)
+    assert "paused" not in fresh.data("status")
+    wait_for(lambda: list_programs(fresh))  # work items keep their owners, who are told now
+    assert fresh.data("down", "--stop")["ended"]
+    assert list_programs(fresh) == []
+
+
+def list_programs(shell: Shell) -> list[int]:
+    """Return the processes that were started for agents of a home."""
+    mark, found = f"SCOUT_RUN={shell.home}".encode(), list[int]()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_pause_of_the_operator_outlives_down_stop(fresh: Shell) -> None:
+    start_daemon(fresh)
+    fresh.say("pause", "--reason", "lunch")
+    fresh.say("down", "--stop")
+    start_daemon(fresh)
+    assert "lunch" in fresh.say("status")
+    fresh.say("resume")
+    assert "scout resume or scout restart" in fresh.say("pause", "--until-restart")
+    fresh.say("restart")
+    assert "paused" not in fresh.say("status")
+
+
+def test_down_stop_refuses_if_the_daemon_does_not_answer(fresh: Shell) -> None:
+    """It cannot know what to end, so nothing is stopped; `scout down` stops the daemon alone."""
+    daemon = start_daemon(fresh)
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        refused = fresh.type("down", "--stop")
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    assert (refused.returncode, refused.stderr.partition(":")[0]) == (8, "busy"), refused
+    assert fresh.data("status")["pid"] == daemon.pid
 
 
 @pytest.mark.rows("R3.1-30", "R3.1-31", "R5.2-1", "R5.1-2")

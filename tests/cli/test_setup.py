@@ -253,6 +253,15 @@ def test_several_hosts_are_set_up_at_once_and_their_tools_need_no_approval(serve
     assert settings["permissions"]["allow"] == ["Bash(ls)"]
 
 
+def test_gemini_trusts_scout_unless_it_shall_ask(served: Person) -> None:
+    file = served.put(".gemini/settings.json", "{}")
+    for flags, trust in (([], True), (["--ask-each-time"], None)):
+        served.say("setup", "gemini", "--yes", *flags)
+        assert json.loads(file.read_text())["mcpServers"]["scout"].get("trust") is trust
+    served.say("setup", "gemini", "--undo", "--yes")
+    assert file.read_text() == "{}"
+
+
 def test_what_a_person_allowed_themselves_stays(served: Person) -> None:
     own = '{"permissions": {"allow": ["mcp__scout"]}}'
     served.put(".claude/settings.json", own)

@@ -82,7 +82,7 @@ def _show_all(shell: Shell, columns: int) -> list[str]:
             shown += data
     finally:
         os.close(near)
-        process.wait(20)
+        process.wait(60)
     return _COLOURS.sub("", shown.decode()).replace("\r\n", "\n").split("\n")
 
 

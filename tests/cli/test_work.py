@@ -73,3 +73,41 @@ def test_who_waits_for_a_flight_that_asks_back_is_told_so(shell: Shell) -> None:
     shell.say("question", "answer", asked["id"], "80")
     shell.say("flight", "complete", flight, "done", **bay)
     assert shell.say("wait", flight) == "done\n"
+
+
+def test_a_move_that_comes_too_late_or_names_no_record_is_refused_with_a_command_that_works(
+    shell: Shell,
+) -> None:
+    """Each `try:` line is pasted: it shows the record, undoes its state, or lists what there is."""
+    shell.say("agent", "register", "cat", "--command", "cat", cwd=shell.project("cats"))
+    work = shell.data("work", "create", "Try it")["id"]
+    shell.say("work", "cancel", work)
+    asked = shell.data("question", "create", "@arc", "Which?")["id"]
+    shell.say("question", "close", asked)
+    flight = shell.data("ask", "@cat", "hello")["id"]
+    shell.say("agent", "retire", "@cat")
+    for words, code, tries in (
+        (("work", "start", work), 7, [f"scout work show {work}"]),
+        (("question", "close", asked), 7, [f"scout question show {asked}"]),
+        (("flight", "cancel", flight), 7, [f"scout flight get {flight}"]),
+        (("agent", "retire", "@cat"), 7, ["scout agent revive @cat", "scout show @cat"]),
+        (("work", "start", "wrk_x"), 3, ["scout work list"]),
+        (("question", "close", "qst_x"), 3, ["scout question list"]),
+        (("user", "show", "nobody"), 3, ["scout user list"]),
+    ):
+        refused = shell.type(*words)
+        assert refused.returncode == code, (words, refused.stderr)
+        lines = [one.partition("  #")[0] for one in refused.stderr.splitlines() if one.startswith("try: ")]
+        assert lines == [f"try: {one}" for one in tries]
+        for line in tries:
+            shell.say(*line.split()[1:])
+
+
+def test_a_misspelt_channel_is_refused_with_the_message_to_the_nearest_one(shell: Shell) -> None:
+    shell.say("channel", "create", "release")
+    refused = shell.type("send", "--channel", "relaese", "It is out.")
+    assert refused.returncode == 3
+    assert "no channel 'relaese'; nearest: release" in refused.stderr
+    line = next(one for one in refused.stderr.splitlines() if one.startswith("try: "))
+    assert line == "try: scout send --channel release 'It is out.'"
+    assert "to channel release" in shell.say("send", "--channel", "release", "It is out.")

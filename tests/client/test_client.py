@@ -17,8 +17,8 @@ from scout.model.problems.request import Busy, RateLimited, Unauthenticated
 from scout.model.problems.target import UnknownTarget
 from scout.protocol.agents import ShowAgent, Who
 from scout.protocol.attention import AnswerAttention, ListAttention, Need
+from scout.protocol.log import ReadLog, Watch
 from scout.protocol.operations import REQUESTS
-from scout.protocol.overview import ReadLog, Watch
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.request import Request
 from scout.protocol.talk import ListMessages, Send
@@ -42,7 +42,7 @@ def test_the_main_verbs(shell: Shell) -> None:
             receipt = await scout.send(arc, "a heron")
             assert receipt.message_id.startswith("msg_")
             asked = await scout.ask(arc, "say hello")
-            done = await scout.wait(asked.flight_id, timeout=20)
+            done = await scout.wait(asked.flight_id, timeout=60)
             assert done.state is FlightState.COMPLETED
             assert "say hello" in (done.output or "")
             assert (await scout.flight(asked.flight_id)).id == asked.flight_id
@@ -63,7 +63,7 @@ def test_questions_and_work(shell: Shell) -> None:
                 question = await asked.call(
                     CreateQuestion(to=me, body="which?", flight_id=receipt.flight_id, options=("a", "b"))
                 )
-                waiting = await scout.wait(receipt.flight_id, timeout=20)  # it asks who waits for it
+                waiting = await scout.wait(receipt.flight_id, timeout=60)  # it asks who waits for it
                 assert waiting.state is FlightState.WAITING
                 done = await scout.call(AnswerQuestion(question_id=question.id, answer="b"))
                 assert (done.state, done.answer) == ("answered", "b")

@@ -12,7 +12,7 @@ from scout.base.refusal import Refused
 from scout.model.conversation import MessageKind
 from scout.model.events.talk import MessagePosted, Posted
 from scout.model.problems.request import Busy, Forbidden
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from tests.cli.sockets import answer, events, listening
 from tests.store.facts import NOW, SYSTEM
 

@@ -10,8 +10,8 @@ from scout.broker.local import LocalScout
 from scout.broker.people import links
 from scout.broker.routing import users
 from scout.daemon.connectors import StoredConnectors
+from scout.model.access.token import TokenKind
 from scout.model.people.user import UserKind
-from scout.model.token import TokenKind
 from scout.ports.connector import ConnectorCapabilities, ConnectorSetup
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import ConfigureAgent

@@ -74,7 +74,7 @@ class FakeWhatsApp:
         self._changed = threading.Condition()
         self._ends = False
         self._thread = threading.Thread(target=self._post_all)
-        self._http = httpx2.Client(trust_env=False, verify=False, timeout=10)
+        self._http = httpx2.Client(trust_env=False, verify=False, timeout=60)
         self.server = Loopback(self)
 
     def start(self) -> None:
@@ -85,7 +85,7 @@ class FakeWhatsApp:
         with self._changed:
             self._ends = True
             self._changed.notify_all()
-        self._thread.join(20)
+        self._thread.join(60)
         self._http.close()
         self.server.close()
 

@@ -91,11 +91,11 @@ def play_kills(stage: Stage, home: Path, kills: int) -> dict[str, int]:
                 os.waitpid(daemon.running.pid, 0)
             daemon = _start(home)
         talker.over.set()
-        talker.join(30)
+        talker.join(60)
         eventually(lambda: _is_complete(stage, chat, talker.said), 900)
     finally:
         talker.over.set()
-        start.stop(str(home))
+        start.stop(str(home), timeout=60)
     return {"kills": kills, "texts": talker.said, "repeats": _check(stage, chat, home, talker.said)}
 
 

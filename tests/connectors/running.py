@@ -24,7 +24,8 @@ from tests.guard.loop_guard import watching
 __all__ = ["KeepingInlet", "Running", "failing", "text_to"]
 
 T = TypeVar("T")
-_WAIT = 20.0
+_WAIT = 60.0  # seconds: a busy machine is no failure
+_LOOK = 0.02
 
 
 class KeepingInlet:
@@ -57,9 +58,12 @@ class KeepingInlet:
             self._changed.notify_all()
 
     def wait_until(self, condition: Callable[[], object]) -> None:
-        """Wait for something that an event or a cursor changes."""
+        """Wait for something that an event, a cursor or the other side changes; the other side wakes nobody."""
+        until = time.monotonic() + _WAIT
         with self._changed:
-            assert self._changed.wait_for(condition, _WAIT), f"not within {_WAIT} s; taken: {self.taken}"
+            while not condition():
+                assert time.monotonic() < until, f"not within {_WAIT} s; taken: {self.taken}"
+                self._changed.wait(_LOOK)
 
     def texts(self, count: int) -> list[InboundText]:
         """The texts, once there are this many."""

@@ -109,7 +109,7 @@ class Synapse:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
 
     def remove(self) -> None:
         """End it, and remove its store."""

@@ -73,7 +73,7 @@ def test_the_client_of_slack_understands_the_fake(scene: Scene) -> None:
         assert web.auth_test()["user_id"] == "U0BOT"
         web.files_upload_v2(channel="C1", filename="a.txt", content="text")
         scene.slack.say(ADA, "D1", "hello")
-        assert event.wait(20)
+        assert event.wait(60)
     finally:
         client.close()
     assert got[0].payload["event"]["text"] == "hello"

@@ -48,7 +48,7 @@ class EmulatedStage(TelegramStage):
     def _post(self, path: str, body: Any) -> Any:
         data = json.dumps(body).encode()
         request = urllib.request.Request(f"{self._url}{path}", data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
     def person(self, name: str) -> str:

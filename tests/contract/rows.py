@@ -22,7 +22,7 @@ __all__ = ["SURFACES", "is_surface", "marked_tests", "report", "rows", "tests_by
 TESTS = Path(__file__).parents[1]
 ROWS_FILE = Path(__file__).with_name("requirements.toml")
 SURFACES = (
-    "surface/", "stories/", "live/", "cli/", "api/", "mcp/", "client/", "daemon/", "browser/", "web/", "tui/",
+    "surface/", "stories/", "live/", "cli/", "api/", "mcp/", "a2a/", "client/", "daemon/", "browser/", "web/", "tui/",
 )  # fmt: skip
 
 _ROW = re.compile(r"R\d+(\.\w+)?-\d+")

@@ -25,10 +25,10 @@ from scout.model.agent import (
 )
 from scout.model.ref import Ref
 from scout.policy.directory import OUTSIDE, Viewpoint
-from scout.policy.fleet import Fleet
-from scout.policy.foreground import choose_foreground
+from scout.policy.people.foreground import choose_foreground
 from scout.policy.registration import RegistrationWish, decide_registration
-from scout.policy.resolve import resolve
+from scout.policy.resolver.fleet import Fleet
+from scout.policy.resolver.resolve import resolve
 from tests.model.samples import ALICE, BOB, CAROL, OPERATOR, T0, T1, an_agent
 from tests.policy.fleets import NOW, agent, fleet
 
@@ -227,6 +227,8 @@ CONFIG = {
     "wakePolicy": "keep_warm",
     "permissionProfile": "review",
     "effort": "high",
+    "url": "https://example.org/agent",  # where an agent of another system answers; the operator's to set
+    "credentialFile": "/w/token",
 }
 
 

@@ -15,8 +15,8 @@ from scout.model.problems.session import NoSession
 from scout.model.problems.target import UnknownTarget
 from scout.policy.choose import ChoiceAction, Demand, choose
 from scout.policy.directory import OUTSIDE
-from scout.policy.fleet import Fleet
-from scout.policy.resolve import Resolution, resolve
+from scout.policy.resolver.fleet import Fleet
+from scout.policy.resolver.resolve import Resolution, resolve
 from scout.protocol.operations import build_command_line
 from tests.model.samples import T0, an_ask, ident
 from tests.policy.fleets import NOW, agent, endpoint, fleet, session

@@ -17,13 +17,12 @@ from scout.model import (
     delivery,
     endpoint,
     flight,
-    grant,
     node,
     question,
     session,
-    token,
     work_item,
 )
+from scout.model.access import grant, token
 from scout.model.conversation import Message, check_body, derive_channel_id, derive_dm_id
 from scout.model.endpoint import EndpointState, is_online
 from scout.model.events.event_types import read_event

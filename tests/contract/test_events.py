@@ -8,6 +8,7 @@ import pytest
 from scout.base.codec import encode, encode_for_store
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
+from scout.model.access.token import hash_secret
 from scout.model.alias import AliasTarget
 from scout.model.endpoint import EndpointMove, EndpointState, is_news, move_endpoint, record_heartbeat
 from scout.model.events.asks import Nudge
@@ -17,9 +18,8 @@ from scout.model.events.presence import Reached
 from scout.model.events.talk import MessagePosted, Opened, build_post, read_message
 from scout.model.ref import Ref
 from scout.model.schema import build_model_schema
-from scout.model.token import hash_secret
 from scout.policy.directory import OUTSIDE
-from scout.policy.resolve import resolve
+from scout.policy.resolver.resolve import resolve
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,

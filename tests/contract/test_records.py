@@ -40,7 +40,7 @@ from scout.model.session import mark_ready
 from scout.model.usage import Usage, UsageLedger, get_day, sum_ledgers
 from scout.model.work_item import WorkItem
 from scout.policy.directory import OUTSIDE
-from scout.policy.resolve import decide_target, resolve
+from scout.policy.resolver.resolve import decide_target, resolve
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,

@@ -95,8 +95,8 @@ def test_the_page_of_settings_is_the_record() -> None:
 READERS = {"lex", "read_bare_branch", "parse_handle", "parse_dimensions"}
 # The resolver asks the lexer; a fleet file's rows are structured fields; `scout parse` shows the lexer itself.
 MAY_READ = {
-    "policy/resolve.py": {"lex", "read_bare_branch", "parse_handle"},
-    "policy/fleet_file.py": {"parse_dimensions"},
+    "policy/resolver/resolve.py": {"lex", "read_bare_branch", "parse_handle"},
+    "policy/resolver/fleet_file.py": {"parse_dimensions"},
     # Each asks which form a text has, before the resolver is asked what it means.
     "broker/operations/talk.py": {"lex"},
     "broker/operations/access.py": {"lex", "parse_handle"},
@@ -107,7 +107,14 @@ MAY_READ = {
     "mcp/tools/table.py": {"lex"},
 }
 NAMES = {"definition_id", "workspace", "workspace_qualifier", "profile", "birth_branch", "canonical"}
-RESOLVER = {"handle", "resolve", "fleet", "fleet_file", "nearest", "directory"}
+RESOLVER = {
+    "resolver/handle",
+    "resolver/resolve",
+    "resolver/fleet",
+    "resolver/fleet_file",
+    "nearest",
+    "directory",
+}
 
 
 @functools.cache

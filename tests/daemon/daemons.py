@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from scout.daemon import lock, start
 
 T = TypeVar("T")
-_PATIENCE = 60  # seconds: a busy machine is no failure
+_PATIENCE = 60.0  # seconds: a busy machine is no failure
 
 
 class Reply(NamedTuple):
@@ -114,6 +114,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "SCOUT_HOME": str(home),
         "SCOUT_PORT": "0",
         "SCOUT_NOTIFY_DESKTOP": "0",
+        "SCOUT_MCP_PRELOAD": "false",
         "LC_ALL": "C.UTF-8",
         **more,
     }
@@ -132,7 +133,7 @@ def daemon(home: Path, *arguments: str, **more: str) -> Generator[Daemon]:
             assert start.stop(str(home), timeout=_PATIENCE)
 
 
-def eventually(look: Callable[[], T | None], within: float = 30.0) -> T:
+def eventually(look: Callable[[], T | None], within: float = _PATIENCE) -> T:
     """What `look` finds, as soon as it finds something. Looking takes at most about half of the time."""
     until = time.monotonic() + within
     while True:

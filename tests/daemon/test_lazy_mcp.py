@@ -75,3 +75,16 @@ def test_they_are_loaded_by_themselves_only_while_nothing_is_asked() -> None:
         await lazy.close()
 
     asyncio.run(scene())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
+def test_an_idle_daemon_loads_them_unless_the_setting_says_no(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with (
+        daemon(tmp_path / "one" / "home", SCOUT_MCP_PRELOAD="true") as eager,
+        daemon(tmp_path / "two" / "home") as lazy,
+    ):
+        asyncio.run(wait_until(lambda: _has_loaded(eager), 60))
+        assert not _has_loaded(lazy)

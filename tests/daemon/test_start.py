@@ -57,7 +57,7 @@ def test_the_daemon_says_where_it_really_is(tmp_path: Path) -> None:
 @pytest.mark.rows("R0-33")
 def test_a_second_start_finds_the_first(tmp_path: Path) -> None:
     with daemon(tmp_path / "home") as one:
-        again, fresh = start.start(str(one.home), environ=environment(one.home))
+        again, fresh = start.start(str(one.home), environ=environment(one.home), timeout=60)
         assert (again.pid, fresh) == (one.running.pid, False)
         assert list(one.home.glob("*pid*")) == []
 
@@ -77,7 +77,7 @@ def test_many_starts_at_once_bring_up_one_daemon(tmp_path: Path) -> None:
         assert [fresh for _, fresh in started].count(True) == 1
         assert all(Path(f"/proc/{running.pid}").exists() for running, _ in started)
     finally:
-        assert start.stop(str(home))
+        assert start.stop(str(home), timeout=60)
 
 
 def test_a_killed_daemon_leaves_nothing_in_the_way(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_taken_port_names_its_holder(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(start.NotStarted) as refused:
-            start.start(str(home), environ=environment(home, SCOUT_PORT=str(port)))
+            start.start(str(home), environ=environment(home, SCOUT_PORT=str(port)), timeout=60)
     problem = refused.value.problem
     assert (problem["code"], problem["port"], problem["pid"]) == ("port_in_use", port, os.getpid())
     assert problem["process"] == Path("/proc/self/comm").read_text().strip()
@@ -122,8 +122,8 @@ def test_the_port_is_7432_on_loopback_unless_said(tmp_path: Path) -> None:
         except OSError:
             pytest.skip("somebody uses the port")
     del seen["SCOUT_PORT"]
-    running, _ = start.start(str(home), environ=seen)
-    assert start.stop(str(home))
+    running, _ = start.start(str(home), environ=seen, timeout=60)
+    assert start.stop(str(home), timeout=60)
     assert running.url == "http://127.0.0.1:7432"
 
 
@@ -132,7 +132,7 @@ def test_the_port_is_7432_on_loopback_unless_said(tmp_path: Path) -> None:
 def test_listening_for_others_must_be_asked_for_by_name(tmp_path: Path, host: str) -> None:
     home = tmp_path / "home"
     with pytest.raises(start.NotStarted) as refused:
-        start.start(str(home), environ=environment(home, SCOUT_HOST=host))
+        start.start(str(home), environ=environment(home, SCOUT_HOST=host), timeout=60)
     assert refused.value.problem["code"] == "forbidden"
     assert "tokens included" in refused.value.problem["message"]
 
@@ -146,7 +146,7 @@ def test_who_asks_for_it_gets_it(tmp_path: Path) -> None:
 def test_a_wrong_setting_is_said_at_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with pytest.raises(start.NotStarted) as refused:
-        start.start(str(home), environ=environment(home, SCOUT_PORT="many"))
+        start.start(str(home), environ=environment(home, SCOUT_PORT="many"), timeout=60)
     assert refused.value.problem["code"] == "bad_request"
     assert refused.value.exit_code == 2
 
@@ -175,7 +175,7 @@ def test_the_daemon_is_one_process_with_few_threads(tmp_path: Path) -> None:
 
 def test_an_idle_keep_alive_connection_does_not_hold_the_daemon(tmp_path: Path) -> None:
     with daemon(tmp_path / "home") as one:
-        idle = socket.create_connection(("127.0.0.1", one.port), timeout=10)
+        idle = socket.create_connection(("127.0.0.1", one.port), timeout=60)
         idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         found = b""
         while not found.endswith(b"}"):
@@ -190,7 +190,7 @@ def test_a_request_under_way_is_finished(tmp_path: Path) -> None:
         one.register("last")
         body = b'{"to": "last", "body": "words"}'
         lines = f"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {one.token}\r\nContent-Length: {len(body)}\r\n\r\n"
-        client = socket.create_connection(("127.0.0.1", one.port), timeout=10)
+        client = socket.create_connection(("127.0.0.1", one.port), timeout=60)
         client.sendall(lines.encode() + body[:10])
         # The daemon has begun to read: it answers others on other connections in the meantime.
         assert one.call("GET", "/health").status == 200
@@ -221,7 +221,7 @@ def test_in_the_foreground_it_logs_to_the_terminal_and_ends_with_the_interrupt(t
         assert process.stderr is not None
         assert "ready at http://127.0.0.1:" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_refusal_in_the_foreground_says_what_to_try(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_daemon_that_dies_at_once_is_reported_with_its_last_words(tmp_path: Pa
     home.mkdir()
     (home / "scout.db").write_bytes(b"this is no database" * 100)
     with pytest.raises(start.NotStarted) as refused:
-        start.start(str(home), environ=environment(home))
+        start.start(str(home), environ=environment(home), timeout=60)
     assert refused.value.problem["message"]
     assert refused.value.exit_code != 0
     assert (home / "scout.db").read_bytes().startswith(b"this is no database")

@@ -111,7 +111,8 @@ def _turns(text: str) -> list[_Turn]:
 def _environment(home: str) -> dict[str, str]:
     """A reader's shell: this tree's `scout` first, and nothing of the machine that runs the test."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"HOME": home, "LC_ALL": "C.UTF-8", "PATH": path, "SCOUT_HOME": home, "SCOUT_PORT": "0"}
+    ours = {"SCOUT_HOME": home, "SCOUT_PORT": "0", "SCOUT_MCP_PRELOAD": "false"}
+    return {"HOME": home, "LC_ALL": "C.UTF-8", "PATH": path, **ours}
 
 
 def _run(commands: list[str], environ: dict[str, str]) -> list[tuple[str, int]]:

@@ -70,6 +70,7 @@ def environment(tree: Path, home: Path) -> dict[str, str]:
         "PYTHONPATH": str(tree / "src"),
         "SCOUT_HOME": str(home),
         "SCOUT_PORT": "0",
+        "SCOUT_MCP_PRELOAD": "false",
     }
 
 
@@ -110,4 +111,4 @@ def test_a_recipe_works_as_written(title: str, tmp_path: Path) -> None:
         subprocess.run(["scout", "up"], env=environ, check=True, capture_output=True, timeout=50)
         play(last, environ)
     finally:
-        stop(str(home))
+        stop(str(home), timeout=60)

@@ -14,6 +14,7 @@ from scout.identity.problem import DepthCap, ReservedName
 from scout.identity.reserved import RESERVED
 from scout.identity.spelling import (
     Spelling,
+    list_import_names,
     name_clone_workspace,
     name_directory_agent,
     name_node,
@@ -286,3 +287,11 @@ def test_the_node_name(host: str, name: str) -> None:
 def test_a_host_without_a_name() -> None:
     with pytest.raises(Refused):
         name_node("…")
+
+
+def test_an_imported_name_is_kept_or_gets_its_system_and_a_hash() -> None:
+    first, second, third = list_import_names("Super Arc", "openscout", "id-1")
+    assert (first, second) == ("super-arc", "super-arc-openscout")
+    assert third.startswith("super-arc-openscout-")
+    assert third != list_import_names("Super Arc", "openscout", "id-2")[2]
+    assert list_import_names("\x00…", "daycare", "id")[0] == "daycare"

@@ -14,7 +14,14 @@ from scout.daemon import lock, start
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon, eventually
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, require_program
+from tests.live.programs import (
+    CLAUDE_CODE,
+    CLAUDE_CODE_ALONE,
+    CODEX,
+    Program,
+    codex_settings,
+    require_program,
+)
 
 __all__ = ["PROGRAMS", "Machine", "a_machine", "processes_in"]
 
@@ -49,11 +56,7 @@ class Machine(Shell):
             "CLAUDE_CONFIG_DIR": str(self.person / ".claude"),
             "ANTHROPIC_BASE_URL": self.model.url,
             "ANTHROPIC_API_KEY": "sk-ant-scripted-000",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "0",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
+            **CLAUDE_CODE_ALONE,
             "CODEX_HOME": str(self.person / ".codex"),
             "MODEL_KEY": "scripted",
             "SCOUT_ENVIRONMENT": "MODEL_KEY:SCOUT_EDIT_WAIT",
@@ -95,7 +98,7 @@ class Machine(Shell):
     def flight(self, ident: str) -> Any:
         return self.get(f"/v1/flights/{ident}")
 
-    def ended(self, ident: str, within: float = 40.0) -> Any:
+    def ended(self, ident: str, within: float = 60.0) -> Any:
         """A flight once it is over."""
         return eventually(lambda: self._if_over(ident), within)
 
@@ -105,7 +108,7 @@ class Machine(Shell):
 
     def waits(self, ident: str) -> Any:
         """The one thing that a flight waits for a person to decide."""
-        eventually(lambda: self.flight(ident)["state"] == "waiting", 30)
+        eventually(lambda: self.flight(ident)["state"] == "waiting")
         (item,) = [one for one in self.attention() if one["returnPath"].get("request")]
         return item
 
@@ -139,14 +142,21 @@ def a_machine(*programs: str, **more: str) -> Generator[Machine]:
             machine.say("down", "--stop")
         finally:
             if lock.is_held(str(machine.home)):
-                start.stop(str(machine.home))
-            left = processes_in(folder)
+                start.stop(str(machine.home), timeout=60)
+            left = _wait_for_end(folder)
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, 9)
             model.over.set()
             shutil.rmtree(folder, ignore_errors=True)
         assert left == {}, left
+
+
+def _wait_for_end(folder: Path) -> dict[int, str]:
+    """Processes that are still there after a while: a program whose window was closed ends a little later."""
+    with contextlib.suppress(AssertionError):
+        eventually(lambda: not processes_in(folder), 30)
+    return processes_in(folder)
 
 
 def processes_in(folder: Path) -> dict[int, str]:

@@ -17,7 +17,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["HOSTS", "UNASKED", "Door", "Host", "Program", "Run", "codex_settings", "require_program"]
+__all__ = [
+    "CLAUDE_CODE_ALONE",
+    "HOSTS",
+    "UNASKED",
+    "Door",
+    "Host",
+    "Program",
+    "Run",
+    "codex_settings",
+    "require_program",
+]
 
 ROOT = Path(__file__).parents[2]
 _INSTALL_SECONDS = 240
@@ -38,6 +48,16 @@ class Program(NamedTuple):
 
 CLAUDE_CODE = Program("@anthropic-ai/claude-code", "2.1.325", "@anthropic-ai/claude-code-*/claude")
 CODEX = Program("@openai/codex", "0.166.0", "@openai/codex-*/vendor/*/bin/codex")
+
+# Nothing but the scripted model is asked: no updates, no reports, and no clone of a catalogue of plugins.
+CLAUDE_CODE_ALONE = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "0",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+}
 
 
 # -- installing ----------------------------------------------------------------------------------------
@@ -146,7 +166,7 @@ class Run:
 
     def _is_gone(self) -> bool:
         """Whether the whole group is gone, within the time that a good program needs to end its children."""
-        until = time.monotonic() + 5
+        until = time.monotonic() + 30
         while time.monotonic() < until:
             self.process.poll()
             try:
@@ -238,11 +258,7 @@ class ClaudeCode(Host):
             "CLAUDE_CONFIG_DIR": str(folder / "claude"),
             "ANTHROPIC_BASE_URL": door.model,
             "ANTHROPIC_API_KEY": "sk-ant-scripted-000",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "0",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
+            **CLAUDE_CODE_ALONE,
         }
 
 

@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.programs import CLAUDE_CODE, CODEX, UNASKED, Program, codex_settings, require_program
+from tests.live.programs import (
+    CLAUDE_CODE,
+    CLAUDE_CODE_ALONE,
+    CODEX,
+    UNASKED,
+    Program,
+    codex_settings,
+    require_program,
+)
 
 __all__ = ["TERMINALS", "Terminal", "tmux_here"]
 
@@ -104,7 +112,7 @@ class Terminal:
     def type(self, text: str) -> None:
         """Type a line in its window, and wait until it is shown before it is sent."""
         subprocess.run([*self._tmux, "send-keys", "-t", "it", "-l", text], check=True)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while text not in self.screen:
             assert time.monotonic() < until, self.screen
             time.sleep(0.1)
@@ -143,11 +151,7 @@ class ClaudeTerminal(Terminal):
             "CLAUDE_CONFIG_DIR": str(self.home),
             "ANTHROPIC_BASE_URL": self.model,
             "ANTHROPIC_API_KEY": _KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "0",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
+            **CLAUDE_CODE_ALONE,
         }
 
     def seed(self) -> None:

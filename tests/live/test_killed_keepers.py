@@ -30,7 +30,7 @@ def working(machine: Machine, harness: str) -> tuple[str, str]:
     talkie = machine.repository("talkie", harness)
     flight = machine.ask(talkie, f"{build_shell(harness, STUBBORN)} <<say never>>")
     machine.say("attention", "approve", machine.waits(flight)["id"])
-    eventually((talkie / "began").exists, 30)
+    eventually((talkie / "began").exists)
     return flight, str(machine.flight(flight)["sessionId"])
 
 
@@ -54,11 +54,11 @@ def test_an_agent_can_be_retired(machine: Machine, harness: str) -> None:
     flight, session = working(machine, harness)
     run = kill_keeper(machine, session)
     machine.say("agent", "retire", "@talkie")
-    assert machine.ended(flight, 20)["state"] in ("failed", "cancelled")
+    assert machine.ended(flight)["state"] in ("failed", "cancelled")
     assert machine.data("session", "inspect", session)["state"] == "ended"
-    eventually(lambda: not [one for one in run if is_alive(one)], 20)
+    eventually(lambda: not [one for one in run if is_alive(one)])
     eventually(
-        lambda: not [pid for pid, words in processes_in(machine.folder).items() if "sleep" in str(words)], 20
+        lambda: not [pid for pid, words in processes_in(machine.folder).items() if "sleep" in str(words)]
     )
 
 

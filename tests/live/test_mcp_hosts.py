@@ -156,7 +156,7 @@ def test_it_waits_for_somebody_who_answers_from_an_inbox(stage: Stage, host: Hos
     stage.present("hudson")
     script = f"""<<tool ask {{"to": "hudson", "body": "2+2?"}}>> <<follow {host.prefix}>> <<say done>>"""
     with stage.playing(host, "arc", script) as run:
-        waiting = eventually(lambda: stage.call("hudson", "GET", "/v1/inbox")["items"], within=30)
+        waiting = eventually(lambda: stage.call("hudson", "GET", "/v1/inbox")["items"])
         (taken,) = stage.call("hudson", "POST", "/v1/inbox/claim", {})["items"]
         assert taken["delivery"]["id"] == waiting[0]["delivery"]["id"]
         reply = {"body": "4", "inReplyTo": taken["message"]["id"]}
@@ -175,7 +175,7 @@ def test_one_program_asks_the_other(stage: Stage, asks: str, answers: str) -> No
         f"""<<tool ask {{"to": "hudson", "body": "What is 2+2?"}}>> <<follow {asker.prefix}>> <<say done>>"""
     )
     with stage.playing(asker, "arc", script) as first:
-        eventually(lambda: stage.call("hudson", "GET", "/v1/inbox")["items"], within=30)
+        eventually(lambda: stage.call("hudson", "GET", "/v1/inbox")["items"])
         inbox, reply = stage.played(
             answerer,
             "hudson",
@@ -239,7 +239,7 @@ def test_a_tool_that_the_role_loses_is_lost_at_once(stage: Stage, host: Host) ->
 
 def get_item(stage: Stage) -> Any:
     """The one item in the person's inbox."""
-    (item,) = eventually(lambda: stage.daemon.call("GET", "/v1/attention").json["items"], within=30)
+    (item,) = eventually(lambda: stage.daemon.call("GET", "/v1/attention").json["items"])
     return item
 
 

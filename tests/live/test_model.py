@@ -125,7 +125,7 @@ def test_a_hook_may_have_escaped_it() -> None:
 
 
 def post(model: Model, path: str, body: Any, **headers: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", model.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", model.port, timeout=60)
     try:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, data, headers)
@@ -279,10 +279,10 @@ def test_an_answer_that_hangs_has_begun_and_ends_with_the_model(path: str) -> No
             target=lambda: streams.append(post(model, path, {"messages": prompt, "input": prompt})[1])
         )
         asked.start()
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while not model.log and time.monotonic() < until:
             time.sleep(0.01)
-    asked.join(10)
+    asked.join(60)
     assert b"late" in streams[0]
 
 

@@ -55,7 +55,7 @@ def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_p
             seen = list_shown(scout, "?live=true")
             return seen if len(seen) == len(FILES) else None
 
-        live = eventually(both, 40)
+        live = eventually(both)
         for name, one in live.items():
             assert (one["pid"], one["cwd"]) == (runs[name].process.pid, str(tmp_path / name / "work"))
             assert one["attach"]["parameters"]["session"] == one["nativeId"]

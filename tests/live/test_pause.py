@@ -29,8 +29,8 @@ def running(machine: Machine, harness: str, flight: str) -> bool:
 
 def test_a_pause_lets_the_turn_end_and_holds_the_next_ask(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
-    first = machine.ask(talkie, "First. <<stall 20>> ++ <<say one>>")
-    eventually(lambda: running(machine, harness, first), 60)
+    first = machine.ask(talkie, "First. <<stall 170>> ++ <<say one>>")
+    eventually(lambda: running(machine, harness, first))
     assert "turns running: 1" in machine.say("pause", "--reason", "low battery")
 
     # A new ask is accepted, waits, and the person reads why and what continues it.
@@ -41,7 +41,8 @@ def test_a_pause_lets_the_turn_end_and_holds_the_next_ask(machine: Machine, harn
     second = machine.data("flight", "list")["items"][0]["id"]
 
     # The turn that runs ends as always.
-    done = machine.ended(first, 60)
+    with machine.model.hurrying():
+        done = machine.ended(first)
     assert (done["state"], done["output"]) == ("completed", "one")
 
     # Nothing is started for the second, not by a restart of the daemon either.
@@ -61,11 +62,11 @@ def test_a_pause_lets_the_turn_end_and_holds_the_next_ask(machine: Machine, harn
 
 def test_a_pause_now_interrupts_the_program_and_its_retry_is_answered(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
-    flight = machine.ask(talkie, "Long. <<stall 20>> ++ <<say done>>")
-    eventually(lambda: running(machine, harness, flight), 60)
+    flight = machine.ask(talkie, "Long. <<stall 170>> ++ <<say done>>")
+    eventually(lambda: running(machine, harness, flight))
     told = machine.say("pause", "--now")
     (again,) = [line for line in told.splitlines() if flight in line]
-    over = machine.ended(flight, 30)
+    over = machine.ended(flight)
     assert (over["state"], over["reason"]) == ("cancelled", "interrupted: Scout was paused")
 
     retry = machine.data(*again.partition("scout ")[2].split())["flightId"]
@@ -73,5 +74,6 @@ def test_a_pause_now_interrupts_the_program_and_its_retry_is_answered(machine: M
     calls = len(machine.model.of(DIALECTS[harness]))
     assert "no turn starts until you run scout resume" in machine.say("status")
     assert len(machine.model.of(DIALECTS[harness])) == calls
-    machine.say("resume")
-    assert machine.ended(retry, 90)["output"] == "done"
+    with machine.model.hurrying():
+        machine.say("resume")
+        assert machine.ended(retry, 90)["output"] == "done"

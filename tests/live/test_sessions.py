@@ -140,16 +140,16 @@ def test_a_turn_can_be_cancelled_and_a_killed_program_is_said_to_be_dead(
     machine: Machine, harness: str
 ) -> None:
     talkie = machine.repository("talkie", harness)
-    flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
-    eventually(lambda: machine.flight(flight)["state"] == "running", 30)
+    flight = machine.ask(talkie, "<<stall 600>> <<say never>>")
+    eventually(lambda: machine.flight(flight)["state"] == "running")
     machine.say("flight", "cancel", flight)
     assert machine.ended(flight)["state"] == "cancelled"
-    second = machine.ask(talkie, "<<stall 60>> <<say never>>")
-    session = eventually(lambda: machine.flight(second)["state"] == "running" and machine.flight(second), 30)[
+    second = machine.ask(talkie, "<<stall 600>> <<say never>>")
+    session = eventually(lambda: machine.flight(second)["state"] == "running" and machine.flight(second))[
         "sessionId"
     ]
     os.kill(_program(machine, harness), signal.SIGKILL)
-    dead = machine.ended(second, 15)
+    dead = machine.ended(second)
     assert dead["state"] == "failed"
     assert dead["error"]["log"]
     assert [one["operation"] for one in dead["error"]["remedies"]] == ["flight.retry"]
@@ -160,17 +160,17 @@ def test_a_turn_can_be_cancelled_and_a_killed_program_is_said_to_be_dead(
 @pytest.mark.parametrize("harness", BOTH)
 def test_nothing_is_left_of_a_program_whose_shown_process_was_killed(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
-    flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
-    eventually(lambda: machine.flight(flight)["state"] == "running", 30)
+    flight = machine.ask(talkie, "<<stall 600>> <<say never>>")
+    eventually(lambda: machine.flight(flight)["state"] == "running")
     session = machine.flight(flight)["sessionId"]
     during = _kill_session(machine, session)
-    assert machine.ended(flight, 15)["state"] == "failed"
-    eventually(lambda: not _list_left(during), 15)
+    assert machine.ended(flight)["state"] == "failed"
+    eventually(lambda: not _list_left(during))
 
     again = machine.ended(machine.ask(talkie, "<<say back again>>"))
     assert again["output"] == "back again"
     idle = _kill_session(machine, again["sessionId"])  # between two turns
-    eventually(lambda: not _list_left(idle), 15)
+    eventually(lambda: not _list_left(idle))
 
     assert machine.ended(machine.ask(talkie, "<<say once more>>"))["output"] == "once more"
     last = _kill_session(machine, again["sessionId"])
@@ -219,9 +219,9 @@ def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Mach
     flight = machine.ask(talkie, f"{build_shell(harness, line)} <<say collected>>")
     item = machine.waits(flight)
     machine.say("attention", "approve", item["id"])
-    eventually((talkie / "ran").exists, 20)
+    eventually((talkie / "ran").exists)
     os.kill(machine.daemon.running.pid, signal.SIGKILL)
-    eventually(lambda: not lock.is_held(str(machine.home)), 10)
+    eventually(lambda: not lock.is_held(str(machine.home)))
     machine.up()
     ended = machine.ended(flight)
     assert (ended["state"], ended["output"]) == ("completed", "collected")
@@ -237,7 +237,7 @@ def test_limits_and_logins_of_the_provider(machine: Machine, harness: str) -> No
         "codex": "<<error 429 You've hit your usage limit. Try again later.>>",
     }[harness]
     flight = machine.ask(talkie, limited)
-    eventually(lambda: machine.flight(flight)["state"] == "waiting", 30)
+    eventually(lambda: machine.flight(flight)["state"] == "waiting")
     assert machine.flight(flight)["waitingOn"]["kind"] == "quota"
     machine.say("flight", "cancel", flight)
     for _ in range(2):

@@ -75,6 +75,27 @@ def _approve_all(machine: Machine, flights: list[str]) -> bool:
 _HARNESSES = {"one": "claude", "two": "claude", "three": "codex"}
 
 
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    },
+}
+
+
+def _load_mcp(machine: Machine, host: str, folder: Path) -> None:
+    """Have the daemon load MCP, as it does when it is idle: Codex begins a turn without a server that is slow."""
+    words = ["scout", "mcp", "--host", host]
+    hello = f"{json.dumps(_HELLO)}\n"
+    env = machine.environ
+    told = subprocess.run(words, cwd=folder, env=env, input=hello, capture_output=True, text=True, check=True)
+    assert "serverInfo" in told.stdout
+
+
 @pytest.mark.rows("R10.1-8")
 @pytest.mark.parametrize("harness", ["claude", "codex"])
 def test_a_session_that_a_person_opens_in_the_work_tree_is_the_agents(machine: Machine, harness: str) -> None:
@@ -87,6 +108,7 @@ def test_a_session_that_a_person_opens_in_the_work_tree_is_the_agents(machine: M
         "claude": ["claude", "-p", script, "--allowedTools", "mcp__scout__whoami"],
         "codex": ["codex", "exec", "--skip-git-repo-check", script],
     }[harness]
+    _load_mcp(machine, harness, tree)
     shown = subprocess.run(
         words,
         cwd=tree,

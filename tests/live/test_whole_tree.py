@@ -117,7 +117,7 @@ def spawn_all(machine: Machine, arc: Path) -> dict[str, str]:
 
 def kill_program(machine: Machine, tree: Path, slug: str) -> None:
     """Kill the program that works in a work tree, once it has committed."""
-    eventually(lambda: git(tree, "log", "--format=%s", f"main..main.{slug}") == slug, 60)
+    eventually(lambda: git(tree, "log", "--format=%s", f"main..main.{slug}") == slug)
     real = (machine.folder / "bin" / HARNESSES[slug]).resolve()
     found = [pid for pid in processes_in(tree) if Path(f"/proc/{pid}/exe").resolve() == real]
     assert found
@@ -128,7 +128,7 @@ def kill_program(machine: Machine, tree: Path, slug: str) -> None:
 def check_lead_was_told(machine: Machine) -> None:
     """The model of the lead has heard of each child; the other models of nobody."""
     news = ("@arc.api failed:", "Which colour?", "@arc.ui finished: Paint the page.", "@arc.docs failed:")
-    eventually(lambda: all(one in heard_by(machine, "@arc") for one in news), 60)
+    eventually(lambda: all(one in heard_by(machine, "@arc") for one in news))
     for slug in TASKS:
         heard = heard_by(machine, f"@arc.{slug}")
         assert not [one for one in news if one in heard and one != "Which colour?"], slug

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from scout.mcp.caller import Backends
+from scout.model.access.token import TokenKind
 from scout.model.agent import ToolRole
-from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, RevokeToken, SetAlias
 from scout.protocol.agents import ConfigureAgent, WhoAmI
 from tests.broker.rig import SECRET, online_agent, wait_until

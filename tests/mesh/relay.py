@@ -14,6 +14,7 @@ class Relay:
         self._open.set()
         self._tasks = set[asyncio.Task[None]]()
         self.port = 0
+        self.carried = 0  # bytes, both ways
 
     def cut(self) -> None:
         self._open.clear()
@@ -40,6 +41,7 @@ class Relay:
         with suppress(OSError):
             while data := await reader.read(65_536):
                 await self._open.wait()
+                self.carried += len(data)
                 writer.write(data)
                 await writer.drain()
         await self._open.wait()  # the other side does not learn of an end either

@@ -1,19 +1,19 @@
 """A mesh on a server that somebody else runs, with credentials files."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.mesh.names import MeshNames
-from scout.model.mesh.envelope import ENVELOPE_LIMIT
 from scout.model.problems.mesh import MeshLoginRefused, MeshUnreachable
 from tests.mesh.existing import existing
 from tests.mesh.stage import MESH, Node, play, until
 
 
+@pytest.mark.rows("R8.s-4")
 def test_two_nodes_talk_over_an_existing_server(tmp_path: Path) -> None:
     async def story() -> None:
         async with existing(tmp_path / "server") as server:
@@ -34,27 +34,6 @@ def test_two_nodes_talk_over_an_existing_server(tmp_path: Path) -> None:
                     await until(lambda: mini.inlet.taken == [b"there"])
                     await until(lambda: founder.inlet.taken == [b"and back"])
                     await until(lambda: founder.inlet.entries == {(mini.id, "agt_a"): b"entry"})
-
-    play(story())
-
-
-def test_an_oversized_envelope_that_another_server_allows_is_dropped(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with existing(tmp_path / "server") as server:
-            founder = Node(tmp_path / "founder", "nod_founder")
-            credentials = server.make_credentials("founder")
-            config = await founder.kit.found_at(MESH, server.url, credentials=credentials)
-            names = MeshNames(MESH)
-            async with founder.logged_in(config) as bare:
-                stream = {"name": names.get_stream(founder.id), "retention": "workqueue", "storage": "file"}
-                subjects = {"subjects": [names.get_envelopes(founder.id, "*")]}
-                await bare.call(f"STREAM.CREATE.{stream['name']}", {**stream, **subjects})
-                subject = names.get_envelopes(founder.id, "nod_mini")
-                await bare.store(subject, b"x" * (ENVELOPE_LIMIT + 1), {})
-                await bare.store(subject, b"small", {})
-                async with founder.linked(config):
-                    await until(lambda: bool(founder.inlet.offered))
-                    assert founder.inlet.offered == [b"small"]
 
     play(story())
 
@@ -91,5 +70,37 @@ def test_a_link_uses_the_next_server_of_a_list(tmp_path: Path) -> None:
             several = replace(config, url=f"nats://127.0.0.1:1,{server.url}")
             async with founder.linked(several) as here:
                 assert here.status.connected
+
+    play(story())
+
+
+@pytest.mark.rows("R8.s-4")
+def test_the_rights_and_the_tls_of_the_docs_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mesh.md").read_text()
+    rights = json.loads(page.partition("```json\n")[2].partition("```")[0])
+
+    async def story() -> None:
+        async with existing(tmp_path / "server", tls=True) as server:
+            founder, mini = Node(tmp_path / "founder", "nod_founder"), Node(tmp_path / "mini", "nod_mini")
+            await mini.kit.prepare()
+            credentials = [server.make_credentials(name, rights) for name in ("founder", "mini")]
+            with pytest.raises(Refused, match=r"cannot be reached|certificate"):
+                await founder.kit.found_at(MESH, server.url, credentials=credentials[0])
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server" / "server.pem"))
+            config = await founder.kit.found_at(MESH, server.url, credentials=credentials[0])
+            line, _ = founder.kit.build_invitation(config, "inv_1", "secret")
+            _, joined = mini.kit.read_invitation(line, credentials=credentials[1])
+            async with founder.linked(config) as here:
+                await here.put_member(mini.id, await asyncio.to_thread(founder.sign_member, mini))
+                async with mini.linked(joined) as there:
+                    await here.publish(mini.id, "env_1", b"there")
+                    await there.publish(founder.id, "env_2", b"and back")
+                    await there.beat(b"beat", 5)
+                    await there.put_entries({"agt_a": b"entry"})
+                    await until(lambda: mini.inlet.taken == [b"there"])
+                    await until(lambda: founder.inlet.taken == [b"and back"])
+                    await until(lambda: founder.inlet.entries == {(mini.id, "agt_a"): b"entry"})
 
     play(story())

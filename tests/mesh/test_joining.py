@@ -126,6 +126,7 @@ def test_a_node_joins_with_one_line_and_is_linked(tmp_path: Path) -> None:
     play(story())
 
 
+@pytest.mark.rows("R8.j-4")
 def test_a_line_that_was_used_altered_or_guessed_is_refused(tmp_path: Path) -> None:
     async def story() -> None:
         async with inviting(tmp_path) as case:
@@ -150,6 +151,7 @@ def test_a_line_that_was_used_altered_or_guessed_is_refused(tmp_path: Path) -> N
     play(story())
 
 
+@pytest.mark.rows("R8.j-4")
 def test_an_answer_that_is_not_proved_is_refused(tmp_path: Path) -> None:
     async def story() -> None:
         async with inviting(tmp_path) as case:

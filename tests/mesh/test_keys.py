@@ -113,6 +113,7 @@ def _see(node: Node, fake: FakeServer, scheme: str = "nats") -> MeshConfig:
     return MeshConfig(mesh_id=MESH, url=url, founder_key=node.kit.keys().public_key)
 
 
+@pytest.mark.rows("R8.s-5")
 def test_an_old_server_is_refused_with_its_version(tmp_path: Path) -> None:
     async def story() -> None:
         node = Node(tmp_path / "mini", "nod_mini")
@@ -142,6 +143,7 @@ def test_a_server_that_drops_tls_is_not_used(tmp_path: Path) -> None:
     play(story())
 
 
+@pytest.mark.rows("R8.j-6")
 def test_a_server_that_sends_an_envelope_as_its_nonce_gets_no_signature_of_it(tmp_path: Path) -> None:
     envelope = SIGNED_AS + b'{"v":1,"id":"env_1"}'
 

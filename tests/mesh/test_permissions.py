@@ -14,6 +14,7 @@ _STREAM = NAMES.get_stream("nod_other")
 _ENTRIES = get_bucket_stream(NAMES.entries)
 
 
+@pytest.mark.rows("R8.j-7")
 def test_a_node_writes_only_what_is_its_own(tmp_path: Path) -> None:
     forbidden = {
         "an envelope of another": NAMES.get_envelopes("nod_founder", "nod_other"),

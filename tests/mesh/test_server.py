@@ -17,6 +17,7 @@ from scout.ports.mesh import MeshDown
 from tests.mesh.stage import MESH, Node, Stage, founded, now, play, until
 
 
+@pytest.mark.rows("R8.s-1")
 def test_the_status_says_what_the_server_has(tmp_path: Path) -> None:
     async def story() -> None:
         async with founded(tmp_path) as stage, stage.founder.linked(stage.config) as here:
@@ -38,6 +39,7 @@ def test_the_status_says_what_the_server_has(tmp_path: Path) -> None:
     play(story())
 
 
+@pytest.mark.rows("R8.s-2")
 def test_the_server_survives_the_daemon_and_is_adopted_by_the_next(tmp_path: Path) -> None:
     async def story() -> None:
         async with founded(tmp_path) as stage:
@@ -66,6 +68,7 @@ def test_its_files_are_for_the_owner_alone(tmp_path: Path) -> None:
     assert {oct(one.stat().st_mode & 0o777) for one in (*private, folder / "server/admin.seed")} == {"0o600"}
 
 
+@pytest.mark.rows("R8.j-5")
 def test_a_removed_login_is_cut_at_once_and_stays_out(tmp_path: Path) -> None:
     async def story() -> None:
         async with founded(tmp_path) as stage, stage.founder.linked(stage.config) as here:
@@ -105,15 +108,13 @@ def test_a_renewed_login_key_replaces_the_one_before(tmp_path: Path) -> None:
     play(story())
 
 
-def test_a_port_in_use_is_refused_with_the_log(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_before_the_start_is_refused_with_the_log(tmp_path: Path) -> None:
     async def story() -> None:
         founder = Node(tmp_path / "founder", "nod_founder")
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-            config = await founder.kit.found(MESH, host="127.0.0.1", port=port)
-            assert urlsplit(config.url).port == port
-            with pytest.raises(Refused) as refused:
-                await founder.kit.build_server(config).start()
+        config = await founder.kit.found(MESH, host="127.0.0.1", port=0)
+        taken = socket.create_server(("127.0.0.1", urlsplit(config.url).port or 0))
+        with taken, pytest.raises(Refused) as refused:
+            await founder.kit.build_server(config).start()
         problem = refused.value.diagnostic
         assert isinstance(problem, ServerFailed)
         assert "ended at its start" in problem.message
@@ -157,6 +158,7 @@ def test_without_a_host_it_listens_everywhere_and_invites_to_this_machine(tmp_pa
     play(story())
 
 
+@pytest.mark.rows("R8.s-5")
 def test_a_missing_program_is_refused_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ import msgspec
 from scout.base.ids import mint
 from scout.base.time import Time
 from scout.identity.path import AgentPath
+from scout.model.access.grant import Action, Grant, GrantScope
+from scout.model.access.token import Token, TokenKind, hash_secret
 from scout.model.agent import Agent, create_agent
 from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import Ask
@@ -16,7 +18,6 @@ from scout.model.conversation import Conversation, ConversationKind, Member, Mes
 from scout.model.delivery import Backoff, Delivery
 from scout.model.endpoint import Endpoint, Transport
 from scout.model.flight import Flight, create_flight
-from scout.model.grant import Action, Grant, GrantScope
 from scout.model.node import Node
 from scout.model.people.binding import Binding, Surface
 from scout.model.people.link_code import LinkCode
@@ -25,7 +26,6 @@ from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question, create_question
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.model.token import Token, TokenKind, hash_secret
 from scout.model.usage import Usage, UsageLedger, UsageSource
 from scout.model.work_item import WorkItem, create_work
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scout.base.codec import decode, encode
 from scout.base.ids import parse_prefix
 from scout.base.refusal import BadRequest, Refused, WrongRevision
-from scout.identity.path import Kind, ModelRole
+from scout.identity.path import AgentPath, Kind, ModelRole
 from scout.model.agent import (
     AGENT,
     Agent,
@@ -17,14 +17,19 @@ from scout.model.agent import (
     PermissionProfile,
     ToolRole,
     WakePolicy,
+    arrive_from_node,
     derive_project_id,
     is_self_connected,
+    leave_for_node,
     mark_active,
     move_agent,
+    publish_agent,
     raise_sub_index,
     read_config,
+    return_from_move,
     take_search_index,
     take_sub_index,
+    unpublish_agent,
     update_agent,
 )
 from tests.model.samples import T0, T1, an_agent
@@ -225,3 +230,33 @@ def test_an_agent_without_a_harness_and_a_command_connects_by_itself(
     config: AgentConfig, alone: bool
 ) -> None:
     assert is_self_connected(config) is alone
+
+
+def test_an_agent_that_moves_leaves_a_forward_and_may_come_back() -> None:
+    agent = an_agent()
+    assert not agent.is_remote
+    forward = leave_for_node(agent, "nod_2", "two", T1)
+    assert (forward.is_remote, forward.home_id, forward.node) == (True, "nod_2", "two")
+    assert forward.lifecycle is Lifecycle.RETIRED
+    back = return_from_move(forward, agent.node, T1)
+    assert (back.is_remote, back.node, back.lifecycle) == (False, agent.node, Lifecycle.ACTIVE)
+
+
+def test_an_agent_arrives_without_the_folders_of_the_other_machine() -> None:
+    agent = an_agent(project_root="/a", working_dir="/a/b")
+    path = AgentPath.parse("/ada/agent/arc")
+    moved = arrive_from_node(agent, "nod_1", T1, node="two", path=path, known=None)
+    assert (moved.id, moved.node, moved.owner, moved.moved_from) == (agent.id, "two", "ada", "nod_1")
+    assert (moved.project_root, moved.working_dir, moved.revision) == (None, None, agent.revision + 1)
+    forward = leave_for_node(agent, "nod_2", "two", T1)
+    home = arrive_from_node(moved, "nod_2", T1, node=agent.node, path=agent.path, known=forward)
+    assert (home.project_root, home.working_dir, home.moved_to) == ("/a", "/a/b", None)
+
+
+def test_an_agent_is_published_since_the_first_time_until_it_is_withdrawn() -> None:
+    published = publish_agent(an_agent(), T0)
+    assert published.published_at == T0
+    assert publish_agent(published, T1) is published
+    withdrawn = unpublish_agent(published, T1)
+    assert withdrawn.published_at is None
+    assert unpublish_agent(withdrawn, T1) is withdrawn

@@ -2,7 +2,7 @@ import pytest
 
 from scout.base.codec import to_plain
 from scout.base.refusal import Refused
-from scout.model.ask import AskReceipt, IfUnreachable, ReplyMode, SessionPolicy, check_ask
+from scout.model.ask import AskOrigin, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy, check_ask
 from tests.model.samples import an_ask
 
 
@@ -20,6 +20,13 @@ def test_existing_and_fork_name_one(policy: SessionPolicy) -> None:
     assert check_ask(ask) is ask
     with pytest.raises(Refused, match="need a session"):
         check_ask(an_ask(session_policy=policy))
+
+
+def test_a_client_may_have_its_own_names_for_an_ask_if_they_are_short() -> None:
+    ask = an_ask(origin=AskOrigin(context_id="c" * 200, message_id="m"))
+    assert check_ask(ask) is ask
+    with pytest.raises(Refused, match="at most 200 characters"):
+        check_ask(an_ask(origin=AskOrigin(context_id="c", message_id="m" * 201)))
 
 
 def test_an_ask_is_refused_when_nothing_can_run_it_unless_it_says_queue() -> None:

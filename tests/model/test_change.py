@@ -17,13 +17,12 @@ from scout.model import (
     delivery,
     endpoint,
     flight,
-    grant,
     node,
     question,
     session,
-    token,
     work_item,
 )
+from scout.model.access import grant, token
 from scout.model.node import NODE, NodeMove, NodeState
 from scout.model.people import binding, link_code, schedule, user
 from scout.model.waiting import WaitingKind, WaitingOn

@@ -16,7 +16,11 @@ def list_defaults() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for noun in NOUNS.values():
         fields = msgspec.structs.fields(noun.record)
-        given = {one.encode_name: one.default for one in fields if one.default is not msgspec.NODEFAULT}
+        given = {
+            one.encode_name: one.default
+            for one in fields
+            if one.default not in (msgspec.NODEFAULT, msgspec.UNSET)
+        }
         made = {
             one.encode_name: one.default_factory()
             for one in fields

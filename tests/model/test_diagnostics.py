@@ -99,8 +99,10 @@ too_large               2  413
 rate_limited            8  429
 busy                    8  503
 bad_request             2  400
+not_published           3  404
 no_such_moment          3  404
 history_behind          8  503
+history_purged          3  410
 port_in_use             9  409
 store_damaged           9  500
 store_full              9  507
@@ -123,6 +125,8 @@ server_missing          5  503
 server_too_old          5  503
 server_failed           9  500
 mesh_unreachable        5  503
+agent_busy              7  409
+move_refused            7  409
 mesh_login_refused      6  403
 certificate_mismatch    6  403
 invitation_invalid      6  403
@@ -360,3 +364,9 @@ def test_every_class_of_refusals_is_used() -> None:
 )
 def test_the_sentence_is_made_from_the_facts(diagnostic: Diagnostic, message: str) -> None:
     assert diagnostic.message == message
+
+
+def test_several_records_and_no_id_are_told_without_the_word_that_stands_for_it() -> None:
+    several = AmbiguousTarget(address="only", count=2, noun="flight")
+    assert several.message == "you gave no id, and there are 2 flights"
+    assert AmbiguousTarget(address="only", count=2).message == "'only' matches 2 agents"

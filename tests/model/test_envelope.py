@@ -6,15 +6,20 @@ from msgspec.structs import replace
 from scout.base.codec import decode, encode
 from scout.base.refusal import Refused
 from scout.model.mesh.envelope import (
+    BUNDLE_SIGNED_AS,
     SIGNED_AS,
     CancelPayload,
     Envelope,
     EnvelopeHeader,
     MessagePayload,
+    SignedBundle,
     SignedEnvelope,
+    build_bundle,
     build_signed_bytes,
     read_header,
+    read_headers,
     read_kind,
+    read_parcel,
     read_payload,
 )
 from tests.model.samples import BOB, T0, a_message, ident
@@ -64,3 +69,26 @@ def test_a_payload_is_read_by_its_kind() -> None:
     body, _ = build_signed_bytes(replace(an_envelope(), payload=payload))
     header = decode(body, EnvelopeHeader)
     assert read_payload(header) == payload
+
+
+def test_a_bundle_has_one_signature_for_all_of_its_envelopes() -> None:
+    envelopes = [an_envelope(), replace(an_envelope(), id=ident("env", 2))]
+    sent = SignedBundle(bundle=build_bundle(map(encode, envelopes)), signature="00")
+    found = read_parcel(encode(sent))
+    assert found == sent
+    assert sent.signed_bytes == BUNDLE_SIGNED_AS + sent.bundle.encode()
+    assert [one.id for one in read_headers(found)] == [one.id for one in envelopes]
+    assert [read_payload(one) for one in read_headers(found)] == [one.payload for one in envelopes]
+
+
+def test_an_envelope_is_a_parcel_of_one() -> None:
+    body, _ = build_signed_bytes(an_envelope())
+    sent = SignedEnvelope(body=body, signature="00")
+    assert read_parcel(encode(sent)) == sent
+    assert [one.id for one in read_headers(sent)] == [an_envelope().id]
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b'{"body":""}', b'{"bundle":"[{}]","signature":""}'])
+def test_what_is_neither_an_envelope_nor_a_bundle_is_refused(data: bytes) -> None:
+    with pytest.raises(Refused):
+        read_headers(read_parcel(data))

@@ -2,11 +2,13 @@ import pytest
 
 from scout.base.refusal import Diagnostic
 from scout.model.problems.mesh import (
+    AgentBusy,
     CertificateMismatch,
     InvitationInvalid,
     MeshLoginRefused,
     MeshNotInstalled,
     MeshUnreachable,
+    MoveRefused,
     ServerFailed,
     ServerMissing,
     ServerTooOld,
@@ -48,6 +50,11 @@ URL = "tls://10.0.0.1:4222"
         (
             CertificateMismatch(url=URL, expected="a" * 64, found="b" * 64),
             f"the server at {URL} shows the certificate bbbbbbbbbbbbbbbb…, expected aaaaaaaaaaaaaaaa…",
+        ),
+        (AgentBusy(address="@arc", reason="it flies"), "@arc cannot move now: it flies"),
+        (
+            MoveRefused(address="@arc", node="two", code_there="name_taken", reason="the name is taken"),
+            "node two did not take @arc: the name is taken",
         ),
         (InvitationInvalid(problem="it was used"), "this invitation cannot be used: it was used"),
     ],

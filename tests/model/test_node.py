@@ -47,6 +47,9 @@ def test_a_pause_keeps_its_first_reason_and_ends_once() -> None:
     paused = pause_node(a_node(), "agt_1", T1, reason="battery")
     assert paused.paused == Pause(since=T1, by="agt_1", reason="battery")
     assert pause_node(paused, "agt_2", T1) is paused
+    short = pause_node(a_node(), "agt_1", T1, until_restart=True)
+    assert short.paused is not None
+    assert short.paused.words.endswith("it starts after `scout resume` or `scout restart`")
     resumed = resume_node(paused, T1)
     assert (resumed.paused, resumed.revision) == (None, paused.revision + 1)
     assert resume_node(resumed, T1) is resumed

@@ -19,6 +19,7 @@ def test_the_prefixes() -> None:
         "agent": "agt",
         "alias": "als",
         "allowance": "alw",
+        "archive": "arc",
         "ask": "ask",
         "attention": "att",
         "binding": "bnd",

@@ -6,6 +6,8 @@ import pytest
 
 from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused, Remedy, WrongState
 from scout.identity.path import AgentPath
+from scout.model.access.grant import GrantScope, check_grant
+from scout.model.access.token import TokenKind, TokenState, check_token, require_valid
 from scout.model.agent import read_config, update_agent
 from scout.model.alias import AliasTarget, check_target
 from scout.model.ask import SessionPolicy, check_ask
@@ -15,7 +17,6 @@ from scout.model.conversation import ConversationKind, check_body, check_kind
 from scout.model.delivery import DeliveryState, ack, check_origin, lease, nack
 from scout.model.endpoint import update_endpoint
 from scout.model.flight import FlightPhase, FlightState, hold_flight, note_flight, retry_flight
-from scout.model.grant import GrantScope, check_grant
 from scout.model.people.binding import Surface, check_binding
 from scout.model.people.schedule import check_schedule
 from scout.model.people.user import check_user
@@ -26,7 +27,6 @@ from scout.model.problems.target import ExpiredCard
 from scout.model.question import answer_question, create_question
 from scout.model.ref import Ref
 from scout.model.session import SessionClass, SessionState, resume_session
-from scout.model.token import TokenKind, TokenState, check_token, require_valid
 from scout.model.usage import check_usage
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 from scout.model.work_item import (
@@ -77,7 +77,7 @@ ATTACH = Remedy(
 NEAR = ("no_session", "session_busy", "session_failed")
 CONFIG = (
     "name, username, description, systemPrompt, workspaceDir, appId, harness, model, command, wakePolicy, "
-    "permissionProfile, effort"
+    "permissionProfile, effort, url, credentialFile"
 )
 
 

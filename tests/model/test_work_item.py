@@ -22,6 +22,7 @@ from scout.model.work_item import (
     create_work,
     give_next_move,
     hand_over_work,
+    list_parties,
     relate_work,
     reopen_work,
     resume_work,
@@ -280,3 +281,8 @@ def test_over_any_moves_an_unsettled_item_has_one_owner_and_one_next_mover(
         assert (item.waiting_on is not None) is (item.state is S.WAITING)
         if item.state in {S.OPEN, S.WORKING}:
             assert item.next_move_owner_id == item.owner_id
+
+
+def test_the_parties_of_an_item() -> None:
+    item = a_work_item(owner_id=ALICE, requester_id=BOB, reviewer_id=CAROL, next_move_owner_id=ALICE)
+    assert list_parties(item) == (ALICE, BOB, CAROL, ALICE)

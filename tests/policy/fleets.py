@@ -8,7 +8,7 @@ from scout.model.agent import Agent, AgentConfig
 from scout.model.alias import Alias, AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.model.session import Session
-from scout.policy.fleet import Fleet
+from scout.policy.resolver.fleet import Fleet
 
 NOW = Time(1_700_000_000_000_000)
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from scout.base.time import Time
+from scout.model.access.allowance import Allowance, AllowanceKind, AllowanceScope
+from scout.model.access.permission import PermissionRequest, build_observed_request, build_request
 from scout.model.agent import PermissionProfile
-from scout.model.allowance import Allowance, AllowanceKind, AllowanceScope
-from scout.model.permission import PermissionRequest, build_observed_request, build_request
 from scout.policy.allowance import Asker, find_allowance, matches_path
 
 NOW = Time(1_000_000)

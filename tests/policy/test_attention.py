@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from scout.base.time import Time
 from scout.identity.path import AgentPath
+from scout.model.access.token import TokenKind
 from scout.model.attention import Attention, AttentionKind, list_actions
 from scout.model.ref import Ref
-from scout.model.token import TokenKind
 from scout.policy.permit import Actor, may_read_attention
 
 NOW = Time(1_000_000)

@@ -4,7 +4,7 @@ import pytest
 
 from scout.model.agent import Agent
 from scout.policy.directory import Wanted
-from scout.policy.handle import find_closest
+from scout.policy.resolver.handle import find_closest
 from tests.policy.fleets import agent
 
 BARE = agent("arc")

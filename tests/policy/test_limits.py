@@ -126,6 +126,7 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
         },
         "routing": {"modelAssisted": False},
         "chats": {"highRiskInGroups": False},
+        "retention": {"archiveAfter": None},
         "roles": {"user": None, "subagent": None, "memory": None, "memorySearch": None, "task": None},
         "exitCheck": "block",
     }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scout.base.time import Time
 from scout.model.problems.session import Missing
 from scout.policy.machine import (
     LOW_SPACE,
@@ -58,6 +59,12 @@ def test_a_sound_machine_has_none() -> None:
             MachinePart.CONNECTOR,
             "slack does not work: the platform does not answer",
             "scout connector show slack",
+        ),
+        (
+            MachineFacts(unreachable={"mini": Time.parse("2026-11-18T08:14:03.000Z")}),
+            MachinePart.MESH,
+            "mini is unreachable since 08:14 UTC.",
+            "scout mesh nodes",
         ),
     ],
 )

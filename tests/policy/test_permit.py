@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.identity.path import AgentPath
-from scout.model.grant import Action, Grant, GrantScope, GrantState
+from scout.model.access.grant import Action, Grant, GrantScope, GrantState
+from scout.model.access.token import TokenKind, TokenState
 from scout.model.problems.request import Forbidden, NotOwner, Unauthenticated
 from scout.model.problems.session import DirectoryNotAllowed
-from scout.model.token import TokenKind, TokenState
 from scout.policy.permit import (
     Actor,
     Allowed,

@@ -6,10 +6,10 @@ from scout.base.ids import derive_id
 from scout.base.refusal import Refused
 from scout.model.agent import Agent, Lifecycle
 from scout.model.node import Node
-from scout.policy.directory import Instance, Viewpoint
-from scout.policy.fleet import Fleet
-from scout.policy.handle import format_agent_address
-from scout.policy.resolve import resolve
+from scout.policy.directory import Instance, Viewpoint, Wanted
+from scout.policy.resolver.fleet import Fleet
+from scout.policy.resolver.handle import format_agent_address
+from scout.policy.resolver.resolve import resolve
 from tests.policy.fleets import NOW, agent
 
 BOOK = Node(id=derive_id("nod", "book"), created_at=NOW, updated_at=NOW, name="book")
@@ -56,3 +56,17 @@ def test_an_unknown_node_names_the_nearest_and_without_any_the_siblings() -> Non
     assert [one.address for one in refused.value.diagnostic.candidates] == ["@arc.node:book"]
     with pytest.raises(Refused, match="exists, but not with node 'zzz'"):
         resolve("@arc.node:zzz", fleet(remote("arc")), HERE, NOW)
+
+
+class _Forwarding(Fleet):
+    """A directory in which an agent left its old address behind."""
+
+    def retired(self, wanted: Wanted) -> Agent | None:
+        return remote("arc", moved_to=BOOK.id)
+
+
+def test_an_agent_that_moved_keeps_its_old_address_on_the_node_that_it_left() -> None:
+    found = resolve("@arc.node:mini", _Forwarding(NOW), HERE, NOW)
+    assert (found.agent.id, found.rule) == (remote("arc").id, "moved")
+    with pytest.raises(Refused):
+        resolve("@arc.node:book", _Forwarding(NOW), HERE, NOW)

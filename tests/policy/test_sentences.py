@@ -16,6 +16,9 @@ class _Names:
     def conversation(self, ident: str) -> str:
         return {"cnv_ops": "#ops"}.get(ident, "")
 
+    def node(self, ident: str) -> str:
+        return {"nod_m": "mini"}[ident]
+
 
 def _say(kind: str, record: dict[str, Any], **more: Any) -> tuple[str, str]:
     event = {"type": f"collab.{kind}", "source": "agent:agt_me", "payload": {"record": record}, **more}
@@ -55,6 +58,22 @@ def _say(kind: str, record: dict[str, Any], **more: Any) -> tuple[str, str]:
             "@arc: reservation ended of a: done",
         ),
         ("schedule.changed", {"id": _ID, "body": "Say hello."}, "you: schedule changed: Say hello."),
+        ("node.lost", {"name": "mini"}, "mini is unreachable"),
+        ("node.key_rotated", {"name": "mini"}, "mini has another key"),
+        ("node.updated", {"name": "mini"}, "mini was updated"),
+        ("node.created", {"name": "mini"}, "mini joined the mesh"),
+        ("node.created", {"name": "mini", "local": True}, "this machine is called mini"),
+        ("envelope.accepted", {"nodeId": "nod_m", "kind": "ask"}, "ask was accepted by node mini"),
+        (
+            "envelope.received",
+            {"nodeId": "nod_m", "kind": "ask", "outcome": "refused", "problem": {"message": "too\nlong"}},
+            "ask from node mini refused: too long",
+        ),
+        (
+            "envelope.received",
+            {"nodeId": "nod_m", "kind": "ask", "outcome": "accepted"},
+            "ask from node mini accepted",
+        ),
     ],
 )
 def test_an_event_is_a_sentence(kind: str, record: dict[str, Any], sentence: str) -> None:

@@ -27,7 +27,7 @@ from scout.policy.tree.spawn import (
 )
 from scout.protocol.correction import correct_remedies
 from scout.protocol.operations import build_command_line
-from scout.protocol.tree import SpawnAgents
+from scout.protocol.tree.spawn import SpawnAgents
 
 GOOD: dict[str, Any] = {"directory": "/w/arc", "root": "/w/arc", "commit": "c1"}
 

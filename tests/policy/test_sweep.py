@@ -27,6 +27,7 @@ from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import (
     CheckFlight,
     Delegation,
+    EndWait,
     Expire,
     Level,
     Liveness,
@@ -154,15 +155,6 @@ def test_a_settled_item_is_left_alone(state: WorkState) -> None:
     assert due(a_work_item(state=state, next_move_owner_id=None), 99 * HOUR) is None
 
 
-def test_an_item_that_waits_until_a_time_is_not_stale_before() -> None:
-    on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(10 * HOUR))
-    item = a_work_item(state=WorkState.WAITING, next_move_owner_id=CAROL, waiting_on=on)
-    assert due(item, 14 * HOUR - 1) is None
-    assert expect_nudge(item, 14 * HOUR).holder_id == CAROL
-    past = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(-HOUR))
-    assert expect_nudge(msgspec.structs.replace(item, waiting_on=past), 4 * HOUR).holder_id == CAROL
-
-
 @pytest.mark.rows("R3.4-4", "R3.4-5")
 @pytest.mark.parametrize("kind", ["mention", "delegation"])
 def test_an_unanswered_mention_nudges_its_target_then_the_sender_then_the_operator(kind: str) -> None:
@@ -219,12 +211,19 @@ def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say
     assert expect_nudge(a_question(), 9 * ASKED, **facts).count == 2
 
 
+def test_a_wait_until_a_time_ends_then_without_a_reminder() -> None:
+    on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
+    item = a_work_item(state=WorkState.WAITING, waiting_on=on)
+    assert due(item, HOUR - 1) is None
+    assert due(item, HOUR) == EndWait(noun="work item", id=item.id, rule="the time it waited for has come")
+
+
 def test_since_when_a_move_is_owed() -> None:
     assert a_question().owed_move == OwedMove("question_open", T0)
     assert a_question(state=QuestionState.CLOSED).owed_move is None
     on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
     held = a_work_item(state=WorkState.WAITING, waiting_on=on)
-    assert held.owed_move == OwedMove("work_waiting", T0.plus(HOUR))
+    assert held.owed_move == OwedMove("wait_ends", T0.plus(HOUR))
     assert a_work_item().owed_move == OwedMove("work_open", T0)
     assert a_work_item(state=WorkState.DONE).owed_move is None
     assert waiting(WaitingOn(kind=WaitingKind.ACTOR)).owed_move == OwedMove("work_waiting", T0)

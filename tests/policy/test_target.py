@@ -6,7 +6,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.identity.problem import MalformedAddress
 from scout.model.problems.target import UnknownTarget
 from scout.policy.directory import OUTSIDE
-from scout.policy.resolve import Resolution, Targeting, decide_target, list_soft_mentions, resolve
+from scout.policy.resolver.resolve import Resolution, Targeting, decide_target, list_soft_mentions, resolve
 from tests.policy.fleets import NOW, agent, fleet
 
 ROSTER = fleet(agent("arc"), agent("bow"))

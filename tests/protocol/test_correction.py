@@ -27,7 +27,7 @@ from scout.protocol.questions import CreateQuestion
 from scout.protocol.request import Request
 from scout.protocol.sessions import StartSession, Wake
 from scout.protocol.talk import Reply, Send
-from scout.protocol.tree import SpawnAgents
+from scout.protocol.tree.spawn import SpawnAgents
 
 
 def unknown(address: str, *remedies: Remedy) -> UnknownTarget:

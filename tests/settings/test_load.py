@@ -74,6 +74,8 @@ def test_every_setting_has_its_variable(tmp_path: Path, key: str) -> None:
         "exitCheck": "nudge",
         "notify.webhooks": "http://127.0.0.1:1/a https://example.org",
         "notify.secretFile": "~/secret",
+        "telemetry.endpoint": "http://127.0.0.1:4318",
+        "retention.archiveAfter": "200000",
     }.get(key)
     text = value or ("true" if row.default is False else "0" if row.default is True else "7")
     found = load_settings(tmp_path, "", None, **{row.environment: text})

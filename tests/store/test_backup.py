@@ -59,8 +59,8 @@ def test_restore_keeps_the_old_store_aside(tmp_path: Path) -> None:
     path = make_store(tmp_path / "scout.db", "one")
     backup(path, tmp_path / "copy.db")
     make_store(path, "two", "three")
-    moved = restore(tmp_path / "copy.db", path, tmp_path / "old.db")
-    assert moved == tmp_path / "old.db"
+    done = restore(tmp_path / "copy.db", path, tmp_path / "old.db")
+    assert done == (tmp_path / "old.db", 0, ())
     assert (count(path), count(tmp_path / "old.db"), count(tmp_path / "copy.db")) == (1, 3, 1)
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -83,13 +83,13 @@ def test_a_damaged_store_can_be_replaced(tmp_path: Path) -> None:
     path = make_store(tmp_path / "scout.db", "one")
     backup(path, tmp_path / "copy.db")
     path.write_bytes(b"noise" * 1000)
-    assert restore(tmp_path / "copy.db", path, tmp_path / "old.db") == tmp_path / "old.db"
+    assert restore(tmp_path / "copy.db", path, tmp_path / "old.db") == (tmp_path / "old.db", None, ())
     assert (count(path), (tmp_path / "old.db").read_bytes()) == (1, b"noise" * 1000)
 
 
 def test_restore_into_an_empty_place(tmp_path: Path) -> None:
     make_store(tmp_path / "source.db", "one")
-    assert restore(tmp_path / "source.db", tmp_path / "scout.db", tmp_path / "old.db") is None
+    assert restore(tmp_path / "source.db", tmp_path / "scout.db", tmp_path / "old.db") == (None, 0, ())
     assert count(tmp_path / "scout.db") == 1
 
 

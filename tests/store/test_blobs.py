@@ -66,3 +66,39 @@ def test_the_same_file_from_many_at_once(blobs: Blobs, folder: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(blobs.put, [DATA] * 40)) == {NAME}
     assert [file.name for file in folder.rglob("*") if file.is_file()] == [NAME]
+
+
+# -- in parts ---------------------------------------------------------------------------------------
+
+
+def test_a_file_arrives_in_parts(blobs: Blobs, folder: Path) -> None:
+    assert blobs.add_part(NAME, 0, DATA[:5]) == 5
+    assert blobs.size(NAME) is None, "it is not whole"
+    assert blobs.add_part(NAME, 9, DATA[9:]) == 5, "a part is missing"
+    assert FolderBlobs(folder, limit=1000).add_part(NAME, 5, DATA[5:]) == len(DATA), "after a restart"
+    assert blobs.finish(NAME)
+    assert blobs.get(NAME) == DATA
+    assert [blobs.read_part(NAME, 3, 4), blobs.read_part(NAME, len(DATA), 4)] == [DATA[3:7], b""]
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert files == [folder / NAME[:2] / NAME[2:4] / NAME]
+    assert {place.stat().st_mode & 0o077 for place in (folder, *folder.rglob("*"))} == {0}
+
+
+def test_parts_that_do_not_match_the_hash_are_dropped(blobs: Blobs) -> None:
+    assert blobs.add_part(NAME, 0, b"something else") == 14
+    assert not blobs.finish(NAME)
+    assert blobs.size(NAME) is None
+    assert blobs.add_part(NAME, 0, DATA) == len(DATA)
+    assert blobs.add_part(NAME, 0, DATA) == len(DATA), "a part at 0 begins again"
+    assert blobs.finish(NAME)
+
+
+def test_parts_keep_the_limits(blobs: Blobs, folder: Path) -> None:
+    with pytest.raises(Refused):
+        blobs.add_part(NAME, 999, b"too long")
+    with pytest.raises(Refused):
+        blobs.add_part("../outside", 0, DATA)
+    assert blobs.read_part("../outside", 0, 1) is blobs.read_part(NAME, 0, 1) is None
+    for number in range(6):
+        blobs.add_part(hashlib.sha256(str(number).encode()).hexdigest(), 0, b"x")
+    assert len(list((folder / "arriving").iterdir())) == 4

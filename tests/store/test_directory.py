@@ -17,9 +17,9 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.policy.directory import OUTSIDE, Directory, Wanted
-from scout.policy.fleet import Fleet
 from scout.policy.nearest import build_keys
-from scout.policy.resolve import resolve
+from scout.policy.resolver.fleet import Fleet
+from scout.policy.resolver.resolve import resolve
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
@@ -44,7 +44,6 @@ def ident(kind: str, name: str) -> str:
 NAMES = st.sampled_from(["arc", "bow"])
 PLACES = st.sampled_from([None, "main", "fix"])
 PROFILES = st.sampled_from([None, "dev"])
-NODES = st.sampled_from(["mini", "book"])
 PROJECTS = st.sampled_from([None, "/src/a"])
 MODELS = st.sampled_from([None, "gpt-5.5", "sonnet"])
 HARNESSES = st.sampled_from([None, "claude", "codex"])
@@ -53,16 +52,15 @@ STATES = st.sampled_from([EndpointState.IDLE, EndpointState.STALE, EndpointState
 
 @st.composite
 def rosters(draw: st.DrawFn) -> list[tuple[Agent, list[Endpoint]]]:
-    bases = draw(st.sets(st.tuples(NAMES, PLACES, PROFILES, NODES), min_size=1, max_size=6))
+    bases = draw(st.sets(st.tuples(NAMES, PLACES, PROFILES), min_size=1, max_size=6))
     made: list[tuple[Agent, list[Endpoint]]] = []
-    for index, (name, place, profile, node) in enumerate(sorted(bases, key=str)):
+    for index, (name, place, profile) in enumerate(sorted(bases, key=str)):
         one = agent(
             name,
             id=ident("agt", f"a{index}"),
             path=f"/me/agent/a{index}",
             workspace=place,
             profile=profile,
-            node=node,
             project_root=draw(PROJECTS),
             lifecycle=draw(st.sampled_from(Lifecycle)),
         )
@@ -81,7 +79,7 @@ WISHES = st.builds(
     definition_id=NAMES,
     workspace=PLACES,
     profile=PROFILES,
-    node=st.sampled_from([None, "mini"]),
+    node=st.sampled_from([None, "mini", "book"]),
     exact=st.booleans(),
     harness=st.sampled_from([None, "claude"]),
     model=st.sampled_from([None, "5-5", "sonnet"]),
@@ -97,7 +95,7 @@ def both(
     for one, endpoints in roster:
         fleet.add(one, endpoints if one.lifecycle is not Lifecycle.RETIRED else [])
         append_records(store, one, *endpoints)
-    return StoredDirectory(Ledger(store), View("me", everybody=True), NOW), fleet
+    return StoredDirectory(Ledger(store, node="mini"), View("me", everybody=True), NOW), fleet
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -143,7 +141,7 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     talk = session(root, ident("ses", "s"), native_ids={"thread": "0f"})
     name = alias("huddy", AliasTarget(agent_id=root.id), id=ident("als", "a"))
     append_records(store, root, gone, tree, way, talk, name)
-    directory = StoredDirectory(Ledger(store), View("me", everybody=True), NOW)
+    directory = StoredDirectory(Ledger(store, node="mini"), View("me", everybody=True), NOW)
     assert directory.agent(gone.id) == directory.at_path(AgentPath("/me/agent/bow")) == gone
     assert directory.at_branch("/src/a", "main") == root
     assert directory.at_branch("/src/a", "main.x") is None
@@ -154,13 +152,18 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     assert directory.session(talk.id) == directory.native_session("claude", "0f") == talk
     assert directory.native_session("codex", "0f") is None
     assert directory.alias("huddy") == name
-    assert StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).alias("huddy") is None
+    assert (
+        StoredDirectory(Ledger(store, node="mini"), View("ada", everybody=True), NOW).alias("huddy") is None
+    )
     assert (list(directory.aliases_of(root.id, 5)), list(directory.aliases_of(tree.id, 5))) == ([name], [])
     assert directory.node("mini") is None
     assert list(directory.near(build_keys("hudy"), 5)) == ["huddy"]
     assert list(directory.near(build_keys("bwo"), 5)) == []  # only a retired agent had that name
     assert list(directory.prefixed("hu", 5)) == ["huddy"]
-    assert list(StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).prefixed("hu", 5)) == []
+    assert (
+        list(StoredDirectory(Ledger(store, node="mini"), View("ada", everybody=True), NOW).prefixed("hu", 5))
+        == []
+    )
     assert list(directory.in_workspace("fix", 5)) == [tree]
 
 
@@ -205,7 +208,7 @@ def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str, view
     append_records(connection, first, second)
     connection.asked.clear()
     with contextlib.suppress(Refused):
-        resolve(text, StoredDirectory(Ledger(connection), view, NOW), OUTSIDE, NOW)
+        resolve(text, StoredDirectory(Ledger(connection, node="mini"), view, NOW), OUTSIDE, NOW)
     assert connection.asked
     for sql, values in list(connection.asked):
         plan = [row[3] for row in sqlite3.Connection.execute(connection, f"EXPLAIN QUERY PLAN {sql}", values)]
@@ -224,7 +227,7 @@ def test_an_agent_among_many_of_its_definition_is_found_by_its_workspace(tmp_pat
     migrate(connection)
     append_records(connection, agent("arc.a", id=ident("agt", "1"), path="/me/agent/1"))
     connection.asked.clear()
-    directory = StoredDirectory(Ledger(connection), VIEWS[0], NOW)
+    directory = StoredDirectory(Ledger(connection, node="mini"), VIEWS[0], NOW)
     named = Wanted(definition_id="arc", workspace="a", node="mini")
     for wanted in (named, replace(named, exact=True), replace(named, node=None, project_root="/p")):
         directory.find(wanted, 2)

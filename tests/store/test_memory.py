@@ -11,12 +11,12 @@ import pytest
 
 from scout.base.ids import derive_id
 from scout.base.time import Time
+from scout.model.access.token import Token
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
 from scout.model.events.asks import DeliveryRequested
 from scout.model.events.envelope import Changed, Event
 from scout.model.events.event_types import read_event
-from scout.model.token import Token
 from scout.store.database import connect
 from scout.store.ledger import LAST, Ledger
 from scout.store.memory import KEPT, LONGEST

@@ -20,7 +20,7 @@ from scout.model.mesh.entry import AgentEntry, RemoteInstance
 from scout.model.node import Node, NodeMove, move_node
 from scout.model.status import AgentStatus
 from scout.policy.directory import Viewpoint, Wanted
-from scout.policy.resolve import resolve
+from scout.policy.resolver.resolve import resolve
 from scout.store import mirror
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
@@ -69,7 +69,7 @@ def meshed(store: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def directory(store: sqlite3.Connection, view: View = ALL) -> StoredDirectory:
-    return StoredDirectory(Ledger(store), view, NOW, meshed=True)
+    return StoredDirectory(Ledger(store, node="mini"), view, NOW, meshed=True)
 
 
 def means(store: sqlite3.Connection, text: str) -> Agent:
@@ -219,7 +219,7 @@ def test_no_lookup_of_the_mirror_scans_a_table(tmp_path: Path, text: str, view: 
     put(connection, entry("arc"), entry("arc", workspace="main"))
     connection.asked.clear()
     with contextlib.suppress(Refused):
-        resolve(text, StoredDirectory(Ledger(connection), view, NOW, meshed=True), HERE, NOW)
+        resolve(text, StoredDirectory(Ledger(connection, node="mini"), view, NOW, meshed=True), HERE, NOW)
     for sql, values in list(connection.asked):
         plan = [row[3] for row in sqlite3.Connection.execute(connection, f"EXPLAIN QUERY PLAN {sql}", values)]
         scans = [line for line in plan if line.startswith("SCAN") and "CONSTANT" not in line]

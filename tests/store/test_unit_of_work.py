@@ -14,6 +14,8 @@ from scout.model.agent import Agent
 from scout.model.conversation import Message
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
+from scout.model.events.mesh import EnvelopeReceived, ReceivedEnvelope
+from scout.model.mesh.envelope import ReceiptState
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.ledger import Ledger
@@ -24,7 +26,7 @@ from scout.store.unit_of_work import UnitOfWork
 from tests import seeds
 from tests.broker.old_log import logs
 from tests.policy.fleets import agent
-from tests.store.facts import append_records, post_message
+from tests.store.facts import append_records, fact, post_message
 
 ARC = agent("arc", id=derive_id("agt", "arc"))
 
@@ -96,6 +98,28 @@ def test_a_refused_request_takes_back_its_own_changes_only(store: sqlite3.Connec
     assert unit.take_back()
     assert (ledger.get(Agent, ARC.id), ledger.get(Agent, derive_id("agt", "bee"))) == (ARC, None)
     assert ledger.last_seq() == 1
+
+
+def test_an_envelope_counts_as_taken_before_it_is_written(store: sqlite3.Connection) -> None:
+    unit, ledger = open_ledger(store)
+    first, second = (derive_id("env", name) for name in ("first", "second"))
+    _take_envelope(unit, first)
+    unit.begin_request()
+    _take_envelope(unit, second)
+    assert (ledger.has_received(first), ledger.has_received(second)) == (True, True)
+    assert count_rows(store, "envelopes_received") == 0
+    assert unit.take_back()
+    assert (ledger.has_received(first), ledger.has_received(second)) == (True, False)
+    unit.flush()
+    assert ledger.has_received(first)
+    assert Ledger(store).has_received(first)
+
+
+def _take_envelope(unit: UnitOfWork, ident: str) -> None:
+    taken = ReceivedEnvelope(
+        envelope_id=ident, node_id=derive_id("nod", "two"), kind="message", outcome=ReceiptState.ACCEPTED
+    )
+    fact(unit, EnvelopeReceived, ident, taken)
 
 
 def test_written_changes_cannot_be_taken_back(store: sqlite3.Connection) -> None:

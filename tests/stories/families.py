@@ -47,7 +47,7 @@ class Family:
 
     def restart(self, *, without_database: bool = False) -> None:
         """Stop the daemon, perhaps delete its database, and start it again."""
-        stop(str(self.shell.home))
+        stop(str(self.shell.home), timeout=60)
         if without_database:
             for file in self.shell.home.glob("scout.db*"):
                 file.unlink()

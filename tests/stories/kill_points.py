@@ -30,7 +30,7 @@ _WRITES = "pwrite64,fdatasync,fsync,rename,renameat,renameat2,unlink"
 
 def start_with(me: Shell, paused: PausedGit) -> int:
     """The daemon, which meets the git that stops; its process."""
-    return start(str(me.home), environ={**me.environ, "PATH": paused.path})[0].pid
+    return start(str(me.home), environ={**me.environ, "PATH": paused.path}, timeout=60)[0].pid
 
 
 def kill(pid: int) -> None:

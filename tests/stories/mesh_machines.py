@@ -1,7 +1,6 @@
 """Two machines on one: two real daemons with their own homes, joined by a real nats-server."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -9,10 +8,11 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from scout.daemon.start import start, stop
+from scout.daemon.start import find_running, start, stop
 from tests.cli.running import Shell
-from tests.daemon.daemons import eventually
+from tests.daemon.daemons import Daemon, eventually
 
 
 class Machine(Shell):
@@ -23,7 +23,7 @@ class Machine(Shell):
         start(str(self.home), environ=self.environ, timeout=60)
 
     def stop(self) -> None:
-        stop(str(self.home))
+        stop(str(self.home), timeout=60)
 
     @property
     def pid(self) -> int:
@@ -31,7 +31,7 @@ class Machine(Shell):
 
     def kill(self) -> None:
         """End the daemon without a chance to do anything."""
-        _kill(self.pid)
+        kill_process(self.pid)
 
     def configure(self, text: str) -> None:
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,27 +39,34 @@ class Machine(Shell):
 
     def find_flight(self, flight_id: str, *states: str) -> Any:
         """The flight once it is in one of these states."""
-        return eventually(lambda: self._look(flight_id, states), 60)
+        return eventually(lambda: self._look(flight_id, states))
 
     def _look(self, flight_id: str, states: tuple[str, ...]) -> Any:
-        done = self.type("flight", "get", flight_id, "--json")
-        found: dict[str, Any] = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+        found = self._get(f"/v1/flights/{flight_id}")
         return found if found.get("state") in states else None
+
+    def _get(self, path: str) -> dict[str, Any]:
+        """What the daemon answers; a wait that types commands would keep the machine busy."""
+        running = find_running(str(self.home))
+        if running is None or not running.url:
+            return {}
+        reply = Daemon(self.home, running).call("GET", path, unix=True)
+        return reply.json if reply.status == 200 else {}
 
     def sees(self, node: str, state: str) -> None:
         """Wait until a node is in a state, as this machine sees it."""
-        eventually(lambda: self._sees(node, state), 60)
+        eventually(lambda: self._sees(node, state))
 
     def _sees(self, node: str, state: str) -> bool:
-        nodes = self.data("mesh", "nodes")["items"]
+        nodes = self._get("/v1/mesh/nodes").get("items", [])
         return any((one["name"], one["state"]) == (node, state) for one in nodes)
 
     def knows(self, address: str) -> None:
         """Wait until an address of the other machine resolves here."""
-        eventually(lambda: self.type("resolve", address).returncode == 0, 60)
+        eventually(lambda: self._get(f"/v1/resolve?address={quote(address, safe='')}"))
 
 
-def _kill(pid: int) -> None:
+def kill_process(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: _is_dead(pid))
 
@@ -72,7 +79,9 @@ def _is_dead(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def two_machines(folder: Path, config: str = "") -> Generator[tuple[Machine, Machine]]:
+def two_machines(
+    folder: Path, config: str = "", *, guest: bool = False
+) -> Generator[tuple[Machine, Machine]]:
     """The machines `one`, which founded the mesh, and `two`; the server listens on loopback."""
     homes = Path(tempfile.mkdtemp(prefix="sct-")).resolve()  # short: a socket's path is
     one, two = Machine(homes / "one"), Machine(homes / "two")
@@ -82,8 +91,8 @@ def two_machines(folder: Path, config: str = "") -> Generator[tuple[Machine, Mac
         machine.start()
     try:
         one.say("mesh", "up", "--host", "127.0.0.1")
-        line = one.data("mesh", "invite", "--name", "two")["line"]
-        two.say("mesh", "join", line)
+        line = one.data("mesh", "invite", "--name", "two", *(("--guest",) if guest else ()))["line"]
+        assert "2 machines" in two.say("mesh", "join", line)
         one.sees("two", "online")
         yield one, two
     finally:
@@ -91,8 +100,3 @@ def two_machines(folder: Path, config: str = "") -> Generator[tuple[Machine, Mac
             machine.type("mesh", "down")
             machine.stop()
         shutil.rmtree(homes)
-
-
-def kill_server(machine: Machine) -> None:
-    """End the server of the mesh without a chance to do anything."""
-    _kill(int(machine.data("mesh", "status")["server"]["pid"]))

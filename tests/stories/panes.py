@@ -40,7 +40,7 @@ class Pane:
     def shows(self, text: str) -> str:
         """The screen, once it shows this."""
         try:
-            return eventually(lambda: self.screen if text in self.screen else None, 60)
+            return eventually(lambda: self.screen if text in self.screen else None)
         except AssertionError:
             raise AssertionError(f"no {text!r} on this screen:\n{self.screen}") from None
 

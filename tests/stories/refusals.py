@@ -57,7 +57,10 @@ Words = list[str]
 
 @dataclass(frozen=True)
 class Scene:
-    """`typed`: what is refused; `environ`: what is set while it is typed; `tool_token`: who calls the tool."""
+    """`typed`: what is refused; `environ`: what is set while it is typed; `tool_token`: who calls the tool.
+
+    `alone`: the scene or a line that it offers changes the whole daemon, which it has for itself.
+    """
 
     typed: Callable[[Stage], Words]
     http: Callable[[Stage], tuple[str, str, Any]] | None = None
@@ -65,6 +68,7 @@ class Scene:
     environ: Callable[[Stage], dict[str, str]] = lambda _: {}
     token: Callable[[Stage], str] = lambda _: ""
     tool_token: Callable[[Stage], str] = lambda _: ""
+    alone: bool = False
 
 
 def _ask(to: str, body: str = "Review this.") -> dict[str, Any]:
@@ -159,15 +163,24 @@ def _retired_user(stage: Stage) -> Words:
     return ["user", "link", "gwen", "telegram"]
 
 
+def _unpublished(stage: Stage) -> Words:
+    stage.agent("private")
+    return ["agent", "publication", "@private"]
+
+
+def _retire(stage: Stage, name: str) -> None:
+    stage.agent(name)
+    stage.do("agent", "retire", f"@{name}")
+
+
 def _retired(stage: Stage) -> Words:
-    stage.agent("gone")
-    stage.do("agent", "retire", "@gone")
+    _retire(stage, "gone")
     return ["ask", "@gone", "Review this."]
 
 
 def _name_taken(stage: Stage) -> Words:
-    _retired(stage)
-    return ["agent", "register", "gone", "--project", str(stage.shell.project("gone"))]
+    _retire(stage, "taken")
+    return ["agent", "register", "taken", "--project", str(stage.shell.project("taken"))]
 
 
 def _used_card(stage: Stage) -> Words:
@@ -410,7 +423,7 @@ SCENES: dict[str, Scene] = {
         tool=lambda _: ("agents_resolve", {"address": "@one?opus"}),
     ),
     "target_offline": Scene(_offline, http=_ask("/system/sweeper")["http"]),
-    "paused": Scene(_paused, http=lambda _: ("POST", "/v1/agents/%40talkie/wake", {})),
+    "paused": Scene(_paused, http=lambda _: ("POST", "/v1/agents/%40talkie/wake", {}), alone=True),
     "malformed_cron": Scene(
         _wrong_time,
         http=lambda _: ("POST", "/v1/schedules", {"cron": "0 25 * * *", "to": "@nightly", "body": "x"}),
@@ -423,6 +436,11 @@ SCENES: dict[str, Scene] = {
         tool=None,  # no tool is about users
     ),
     "retired_target": Scene(_retired, **_ask("@gone")),
+    "not_published": Scene(
+        _unpublished,
+        http=lambda _: ("GET", "/v1/agents/%40private/publication", None),
+        tool=None,  # no tool is about publishing
+    ),
     "name_taken": Scene(_name_taken),
     "expired_card": Scene(
         _used_card,
@@ -511,10 +529,13 @@ SCENES: dict[str, Scene] = {
     "check_failed": _finish("checked", _checked, merge=True),
     "work_would_be_lost": _finish("unsaved", _unsaved, discard=True),
     "unfinished_work": _finish("busy", _with_child, merge=True),
-    "no_mesh": Scene(lambda _: ["mesh", "invite"], http=lambda _: ("POST", "/v1/mesh/invitations", {})),
+    "no_mesh": Scene(
+        lambda _: ["mesh", "invite"], http=lambda _: ("POST", "/v1/mesh/invitations", {}), alone=True
+    ),
     "invitation_invalid": Scene(
         lambda _: ["mesh", "join", "nonsense"],
         http=lambda _: ("POST", "/v1/mesh/join", {"line": "nonsense"}),
+        alone=True,
     ),
     "wrong_revision": Scene(
         _old_revision,
@@ -531,6 +552,8 @@ ABSENT = {
     "disk_space": "a disk that is nearly full: tests/stories/test_spawn.py",
     "peer_unreachable": "a machine that stopped: tests/stories/test_mesh.py",
     "remote_target": "an agent of another machine: tests/stories/test_mesh.py",
+    "agent_busy": "an agent that works while it should move: tests/broker/test_mesh_move.py",
+    "move_refused": "a machine that has an agent of that name: tests/broker/test_mesh_move.py",
     "not_founder": "a machine that joined: tests/stories/test_mesh.py",
     "mesh_not_installed": "without the extra: tests/mesh",
     "server_missing": "without a nats-server: tests/mesh",
@@ -541,6 +564,7 @@ ABSENT = {
     "certificate_mismatch": "another server at the address: tests/mesh",
     "no_such_moment": "before the first event, and in the future: tests/stories/test_past.py",
     "history_behind": "a history that is being built: tests/stories/test_past.py",
+    "history_purged": "a part of the log that was purged: tests/stories/test_archives.py",
     "store_full": "tests/stories/test_full_disk.py",
     "store_damaged": "a damaged file is named at start: tests/stories/test_faults.py",
     "busy": "the daemon is stopping, or its connection broke: tests/cli/test_daemon.py",

@@ -88,7 +88,7 @@ def trees_of(folder: Path) -> list[str]:
 
 def up(me: Shell, paused: PausedGit) -> int:
     """The daemon, which meets the git that stops; its process."""
-    return start(str(me.home), environ={**me.environ, "PATH": paused.path})[0].pid
+    return start(str(me.home), environ={**me.environ, "PATH": paused.path}, timeout=60)[0].pid
 
 
 def kill(pid: int) -> None:

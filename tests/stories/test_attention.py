@@ -1,6 +1,8 @@
 """What needs a person: seen exactly, decided where one waits, once or for all later times, and never buried."""
 
 import json
+import shlex
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -88,7 +90,7 @@ def test_a_standing_decision_lets_the_second_run_through_until_it_is_revoked() -
         told = machine.say("approve", "--always", "--for", "project")
         assert told.startswith(f"approved {first['id']}")
         assert "dd if=/dev/null of=made && date >> times" in told
-        eventually((talkie / "times").exists, 30)
+        eventually((talkie / "times").exists)
 
         # The same again: nobody is asked, and it is shown what let it through.
         second = machine.ended(machine.ask(talkie, body))
@@ -171,3 +173,53 @@ def test_the_operator_takes_a_need_off_the_list_also_when_they_raised_it_for_an_
         assert "scout dismiss" in shell.say("attention")
         assert "dismissed" in shell.say("dismiss", "@arc")
         assert shell.data("attention")["items"] == []
+
+
+def test_an_answer_that_comes_at_once_is_not_asked_for_again(tmp_path: Path) -> None:
+    """An answer may be there before the program begins to wait for it. Then no second turn asks again."""
+    need = f"{shlex.quote(sys.executable)} -m scout need 'Which one?'"
+    with daemon(tmp_path / "home") as scout:
+        for number in range(6):
+            scout.register(f"asks{number}", command=["sh", "-c", need])
+            body = {"to": f"@asks{number}", "body": "Choose."}
+            flight_id = scout.call("POST", "/v1/asks", body).json["flightId"]
+            (item,) = eventually(lambda: scout.call("GET", "/v1/attention").json["items"])
+            scout.call("POST", f"/v1/attention/{item['id']}/answer", {"answer": "the first"})
+            ended = eventually(lambda ident=flight_id: _find_ended(scout, ident))
+            assert (ended["state"], ended["output"]) == ("completed", "the first"), ended
+
+
+def _find_ended(scout: Daemon, flight_id: str) -> Any:
+    flight = scout.call("GET", f"/v1/flights/{flight_id}").json
+    return flight if flight.get("finishedAt") else None
+
+
+def test_an_item_that_you_raised_is_refused_with_what_works_and_is_never_the_only_one() -> None:
+    with a_shell() as shell:
+        scout = Daemon(shell.home, start_daemon(shell))
+        mine = shell.data("need", "--no-wait", "Which colour?")["id"]
+        for words in (("answer", "blue"), ("approve",), ("deny",)):
+            refused = shell.type(*words)
+            assert refused.returncode == 6
+            assert (
+                f"{words[0]} on {mine} is not allowed: you raised it; required: another person"
+                in refused.stderr
+            )
+            assert f"try: scout attention dismiss {mine}" in refused.stderr
+            assert "whoami" not in refused.stderr
+        arc = shell.data("agent", "register", "arc")["token"]
+        wish = {"question": "Which port?"}
+        other = scout.call("POST", "/v1/attention/need", wish, token=arc).json["id"]
+        # An agent learns that a person decides, and may withdraw its item.
+        told = scout.call("POST", f"/v1/attention/{other}/answer", {"answer": "1"}, token=arc)
+        assert told.status == 403
+        assert told.json["reason"] == "you raised it"
+        assert [one["operation"] for one in told.json["remedies"]] == ["attention.dismiss", "attention.show"]
+        # The item of the agent is the only one that can be decided here.
+        assert f"answered {other}" in shell.say("answer", "8080")
+        shell.say("attention", "dismiss", mine)
+        # In another's name, with the same credential: the web page has a credential of its own.
+        named = shell.data("need", "--as", "@arc", "--no-wait", "Which host?")["id"]
+        refused = shell.type("approve", named)
+        assert "this credential raised it for @arc" in refused.stderr
+        assert shell.type("dismiss", named).returncode == 0

@@ -56,7 +56,7 @@ def shows(phone: TelegramStage, chat: str, text: str) -> Shown:
         return next((one for one in reversed(phone.shown(chat)) if text in one.text), None)
 
     try:
-        return eventually(look, 30)
+        return eventually(look)
     except AssertionError:
         raise AssertionError(f"no {text!r} among {[one.text for one in phone.shown(chat)]}") from None
 
@@ -129,7 +129,7 @@ def test_credentials_that_fail_are_one_item_and_a_line_of_the_doctor(
     with phone.fault(Fault.CREDENTIALS):
         shell.say("post", "me", "kept for later")
         shell.say("post", "me", "and this")
-        eventually(lambda: "credentials no longer work" in shell.say("attention"), 30)
+        eventually(lambda: "credentials no longer work" in shell.say("attention"))
         assert shell.say("attention").count("credentials no longer work") == 1
         checked = shell.type("doctor", within=60)
         assert "credentials: telegram: Unauthorized" in checked.stdout
@@ -137,7 +137,7 @@ def test_credentials_that_fail_are_one_item_and_a_line_of_the_doctor(
     add_telegram(shell, phone, "--no-link")
     shows(phone, me, "kept for later")
     shows(phone, me, "and this")
-    eventually(lambda: "credentials" not in shell.say("attention"), 30)
+    eventually(lambda: "credentials" not in shell.say("attention"))
 
 
 # -- approving ---------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_of_the_phone_and_the_command_line_the_first_decides(shell: Shell, phone
     shell.say("answer", item, "green")
     query = phone.fake.make_query(telegram.User(int(me), "me", False), message, value)
     phone.fake.push(callback_query=query)
-    eventually(lambda: phone.notes(me), 20)
+    eventually(lambda: phone.notes(me))
     assert phone.notes(me)[0].startswith("Too late: it was answered 'green' by /me/direct")
     shows(phone, me, "Answered by /me/direct: green")
     # What an agent tells the person reaches the phone, too.
@@ -245,7 +245,7 @@ def test_what_else_can_be_said_in_a_chat(shell: Shell, phone: TelegramStage) -> 
     assert len(shell.data("flight", "list")["items"]) == 1
     # an edit corrects,
     phone.edit(me, me, said, "and that")
-    eventually(lambda: "Correction of an earlier message" in read_log(shell), 20)
+    eventually(lambda: "Correction of an earlier message" in read_log(shell))
     # a file is an attachment,
     phone.say(me, me, "!say seen", file=("notes.txt", b"the notes of today"))
     shows(phone, me, "seen")
@@ -259,7 +259,7 @@ def test_what_else_can_be_said_in_a_chat(shell: Shell, phone: TelegramStage) -> 
     )
     assert texts.count("word") == 3000
     phone.say(me, me, "!hang")
-    eventually(lambda: shell.data("flight", "list", "--open")["items"], 20)
+    eventually(lambda: shell.data("flight", "list", "--open")["items"])
     phone.say(me, me, "/stop")
     shows(phone, me, "Stopped: /me/telegram")
     assert shell.data("flight", "list", "--open")["items"] == []
@@ -293,9 +293,9 @@ def test_a_group_is_a_user_and_each_of_its_members_speaks_for_themselves(
     assert count_shown(phone, group, "Drop the table?") == 0
     phone.press_as_bot(group, shown.message_id, "yes")
     phone.press(eve, group, shown.message_id, "yes")
-    eventually(lambda: "not linked" in str(phone.notes(eve)), 20)
+    eventually(lambda: "not linked" in str(phone.notes(eve)))
     phone.press(bob, group, shown.message_id, "yes")
-    eventually(lambda: "may not decide" in str(phone.notes(bob)), 20)
+    eventually(lambda: "may not decide" in str(phone.notes(bob)))
     assert shell.data("attention", "show", item)["state"] in ("open", "notified")
     phone.press(me, group, shown.message_id, "no")
     shows(phone, group, "Answered by /me/direct: no")
@@ -308,7 +308,7 @@ def test_a_platform_that_fails_gets_it_later_or_it_goes_back(shell: Shell, phone
     arc = shell.data("token", "create", "--agent", "@arc")["secret"]
     with phone.fault(Fault.DOWN):
         shell.say("post", "me", "later")
-        eventually(lambda: "retrying" in shell.say("connector"), 30)
+        eventually(lambda: "retrying" in shell.say("connector"))
         assert "retrying" in shell.say("status")
     shows(phone, me, "later")
     with phone.fault(Fault.RATE):
@@ -316,7 +316,7 @@ def test_a_platform_that_fails_gets_it_later_or_it_goes_back(shell: Shell, phone
         shows(phone, me, "patience")
     with phone.fault(Fault.REFUSED):
         shell.say("post", "me", "never", SCOUT_TOKEN=arc)
-        eventually(lambda: "not shown in the telegram chat of me" in shell.say("inbox", SCOUT_TOKEN=arc), 30)
+        eventually(lambda: "not shown in the telegram chat of me" in shell.say("inbox", SCOUT_TOKEN=arc))
 
 
 @pytest.mark.rows("R9.in-4", "R9.in-5")
@@ -326,7 +326,7 @@ def test_a_stranger_gets_one_polite_message_and_leaves_no_trace(shell: Shell, ph
     for text in ("hello", "my secret is quince-marmalade", "@arc do it"):
         phone.say(eve, eve, text)
     assert "scout user link USER telegram" in shows(phone, eve, "does not know this account").text
-    eventually(lambda: not phone.fake._queue, 20)
+    eventually(lambda: not phone.fake._queue)
     assert len(phone.shown(eve)) == 1
     assert "quince-marmalade" not in read_log(shell)
     shell.say("down")
@@ -351,7 +351,7 @@ def test_a_message_reaches_a_person_in_every_chat_but_not_at_night(
     shell.say("user", "quiet", "bob", "telegram", "00:00-23:59", "--tz", "UTC")
     shell.say("post", "bob", "Are you awake?")
     (post, *_) = eventually(
-        lambda: [one for one in shell.data("connector", "posts", "bob")["items"] if one["problem"]], 20
+        lambda: [one for one in shell.data("connector", "posts", "bob")["items"] if one["problem"]]
     )
     assert (post["state"], post["problem"]) == ("queued", "quiet hours")
     assert "Are you awake?" not in str(phone.shown(bob))

@@ -30,9 +30,9 @@ def test_a_clock_a_day_ahead_and_back_parks_nothing() -> None:
         move(clock, 0)
         assert shell.data("ask", "@upper", "right again")["output"] == "RIGHT AGAIN"
         seen = set[str]()
-        eventually(lambda: seen.update(claim(daemon, reader)) or "ahead" in seen, 30)
+        eventually(lambda: seen.update(claim(daemon, reader)) or "ahead" in seen)
         shell.say("send", "@reader", "after")
-        eventually(lambda: seen.update(claim(daemon, reader)) or "after" in seen, 30)
+        eventually(lambda: seen.update(claim(daemon, reader)) or "after" in seen)
 
         assert shell.data("flight", "list", "--open")["items"] == []
         assert shell.data("attention")["items"] == []
@@ -42,7 +42,7 @@ def test_a_clock_a_day_ahead_and_back_parks_nothing() -> None:
 def start_with(shell: Shell, clock: Path) -> Daemon:
     """Leases are short, so that what was claimed comes again soon."""
     more = {"SCOUT_TEST_CLOCK_FILE": str(clock), "SCOUT_PERIODS_LEASE": "1"}
-    running, _ = start(str(shell.home), environ={**shell.environ, **more})
+    running, _ = start(str(shell.home), environ={**shell.environ, **more}, timeout=60)
     return Daemon(shell.home, running)
 
 

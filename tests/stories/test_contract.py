@@ -57,7 +57,7 @@ class Agent:
             cwd=self.folder,
         )
         self.flight = str(shell.data("ask", "@arc", "Please.", "--no-wait")["flightId"])
-        self.given: dict[str, str] = eventually(self._given, 30)
+        self.given: dict[str, str] = eventually(self._given)
 
     def _given(self) -> Any:
         file = self.folder / "given.json"
@@ -110,7 +110,7 @@ def _work_it_began(agent: Agent) -> str:
 
 def answer_the_agent(shell: Shell) -> None:
     """A person answers what the agent needs, as soon as it shows."""
-    item = eventually(lambda: shell.data("attention")["items"], 30)[0]["id"]
+    item = eventually(lambda: shell.data("attention")["items"])[0]["id"]
     shell.say("answer", item, "8080")
 
 

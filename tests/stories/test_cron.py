@@ -31,7 +31,7 @@ class Night:
         self.daemon = self.start()
 
     def start(self) -> Daemon:
-        running, _ = start(str(self.shell.home), environ=self.environ)
+        running, _ = start(str(self.shell.home), environ=self.environ, timeout=60)
         return Daemon(self.shell.home, running)
 
     @property
@@ -335,7 +335,7 @@ def test_two_daemons_that_start_at_the_same_time_run_a_schedule_once(night: Nigh
         night.move_to(slot)
         words = [sys.executable, "-m", "scout", "up"]
         both = [subprocess.Popen(words, env=night.environ, stdout=subprocess.DEVNULL) for _ in range(2)]
-        assert [one.wait(30) for one in both] == [0, 0]
+        assert [one.wait(60) for one in both] == [0, 0]
         night.wait_for_runs(made["id"], number)
         night.wait_for_end(made["id"])
         slots = [one["slot"] for one in night.runs(made["id"])]
@@ -383,4 +383,4 @@ def test_a_clock_that_is_wrong_for_a_while_neither_silences_nor_repeats_a_schedu
     eventually(lambda: night.get(made["id"])["slot"] > ahead["slot"])
     slots = [one["slot"] for one in night.runs(made["id"]) if one["outcome"] == "fired"]
     assert len(set(slots)) == len(slots)
-    assert stop(str(night.shell.home))
+    assert stop(str(night.shell.home), timeout=60)

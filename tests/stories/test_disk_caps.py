@@ -24,7 +24,7 @@ def writer(shell: Shell, name: str, script: str) -> None:
 
 def ask(shell: Shell, whom: str) -> str:
     flight: str = shell.data("ask", whom, "write", "--no-wait")["flightId"]
-    eventually(lambda: shell.data("flight", "get", flight)["state"] == "completed", 30)
+    eventually(lambda: shell.data("flight", "get", flight)["state"] == "completed")
     return flight
 
 
@@ -32,13 +32,13 @@ def test_the_oldest_ended_runs_are_removed_and_a_live_one_stays() -> None:
     with a_shell() as shell, daemon(shell.home, SCOUT_LIMITS_RUN_OUTPUT_TOTAL=str(400 * KIB)):
         writer(shell, "slow", f"while [ ! -e {shell.folder}/go ]; do sleep 0.05; done; echo done")
         live = shell.data("ask", "@slow", "work", "--no-wait")["flightId"]
-        eventually(lambda: shell.data("flight", "get", live)["state"] == "running", 30)
+        eventually(lambda: shell.data("flight", "get", live)["state"] == "running")
         running = list_runs(shell)
         writer(shell, "loud", "head -c 120000 /dev/zero | tr \\\\0 x; echo said >&2")
         flights = [ask(shell, "@loud") for _ in range(5)]
 
         # Five runs of 120 kB do not fit into 400 KiB: the oldest go, the newest and the one that runs stay.
-        eventually(lambda: len(list_runs(shell)) <= 4, 30)
+        eventually(lambda: len(list_runs(shell)) <= 4)
         assert running <= list_runs(shell)
         first, last = (shell.data("flight", "get", one) for one in (flights[0], flights[-1]))
         assert first["output"].startswith("xxx")  # the answer is in the store, and stays
@@ -49,19 +49,19 @@ def test_the_oldest_ended_runs_are_removed_and_a_live_one_stays() -> None:
         assert "400 KiB" in shell.type("doctor", SCOUT_LIMITS_RUN_OUTPUT_TOTAL=str(400 * KIB)).stdout
 
         (shell.folder / "go").touch()
-        eventually(lambda: shell.data("flight", "get", live)["state"] == "completed", 30)
+        eventually(lambda: shell.data("flight", "get", live)["state"] == "completed")
 
 
 def test_a_session_whose_runs_are_all_removed_says_so() -> None:
     with a_shell() as shell, daemon(shell.home, SCOUT_LIMITS_RUN_OUTPUT_TOTAL="1"):
         writer(shell, "short", "echo hello")
         session = shell.data("flight", "get", ask(shell, "@short"))["sessionId"]
-        eventually(lambda: not list_runs(shell), 30)
+        eventually(lambda: not list_runs(shell))
         removed = "The output of 1 earlier run was removed to stay within limits.runOutputTotal."
         assert removed in shell.say("session", "tail", session)
         assert removed in shell.say("session", "inspect", session)
         ask(shell, "@short")  # it works on
-        eventually(lambda: "2 earlier runs" in shell.say("session", "tail", session), 30)
+        eventually(lambda: "2 earlier runs" in shell.say("session", "tail", session))
 
 
 def test_pictures_are_removed_and_diff_says_so() -> None:
@@ -72,7 +72,7 @@ def test_pictures_are_removed_and_diff_says_so() -> None:
             subprocess.run(["git", *identity, *words], cwd=project, check=True)
         writer(shell, "author", "echo text > page.txt; echo done")
         flight = ask(shell, "@author")
-        eventually(lambda: not any((shell.home / "sessions").glob("*/snapshots")), 30)
+        eventually(lambda: not any((shell.home / "sessions").glob("*/snapshots")))
         refused = shell.type("diff", flight)
         assert refused.returncode != 0
         assert "removed to stay within limits.picturesTotal" in refused.stderr
@@ -82,7 +82,7 @@ def test_a_run_that_writes_too_much_is_stopped() -> None:
     with a_shell() as shell, daemon(shell.home, SCOUT_LIMITS_RUN_OUTPUT=str(64 * KIB)):
         writer(shell, "flood", "while true; do echo flood; done")
         flight = shell.data("ask", "@flood", "write", "--no-wait")["flightId"]
-        told = eventually(lambda: _get_failure(shell, flight), 30)
+        told = eventually(lambda: _get_failure(shell, flight))
         assert "more than 65536 bytes" in told
 
 

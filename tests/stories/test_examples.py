@@ -56,5 +56,5 @@ def test_an_agent_of_ones_own_takes_asks_from_its_inbox(shell: Shell) -> None:
     assert worker.stdout is not None
     assert worker.stdout.readline() == "@counter waits for asks\n"
     assert shell.say("ask", "@counter", "how many words are these") == "5 words\n"
-    assert worker.wait(30) == 0
+    assert worker.wait(60) == 0
     worker.stdout.close()

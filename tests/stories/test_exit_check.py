@@ -31,11 +31,11 @@ def test_an_open_session_is_told_once_what_it_owes(tmp_path: Path, name: str) ->
     with a_desk(tmp_path, name) as desk:
         item = give_work(desk, "Fix it. <<say I will.>>")
         eventually(lambda: reminders(desk) == 1, within=90)
-        eventually(desk.is_idle, within=60)
+        eventually(desk.is_idle)
         # Another turn of the person's ends without being told again.
         desk.program.type("And now? <<say Nothing more.>>")
-        eventually(lambda: desk.is_on_screen("Nothing more."), within=60)
-        eventually(desk.is_idle, within=60)
+        eventually(lambda: desk.is_on_screen("Nothing more."))
+        eventually(desk.is_idle)
         assert reminders(desk) == 1
         assert desk.shell.data("work", "show", item)["state"] == "open"
 
@@ -47,8 +47,8 @@ def test_the_setting_lets_it_stop(tmp_path: Path, setting: str, told: bool) -> N
         desk.shell.say("config", "set", "exitCheck", setting)
         give_work(desk, "Fix it. <<say I will.>>")
         eventually(lambda: desk.is_on_screen("I will."), within=90)
-        eventually(desk.is_idle, within=60)
+        eventually(desk.is_idle)
         if told:
-            eventually(lambda: desk.is_on_screen(OWED), within=30)
+            eventually(lambda: desk.is_on_screen(OWED))
         assert reminders(desk) == 0
         assert desk.is_on_screen(OWED) == told

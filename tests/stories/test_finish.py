@@ -74,7 +74,7 @@ def answer(me: Shell, line: str, *words: str) -> tuple[int, str]:
         while data := os.read(near, 65536):
             shown += data
     os.close(near)
-    return process.wait(30), shown.decode()
+    return process.wait(60), shown.decode()
 
 
 def undo_of(shown: str) -> list[str]:

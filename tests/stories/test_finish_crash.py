@@ -139,7 +139,7 @@ def kill_before_commands(me: Shell, choice: tuple[str, ...]) -> int:
     me.say(*request_of(child, choice), within=60)
     paused.disarm()
     kills = 0
-    for step in choose_steps(len(paused.commands), 4, all_of_them=soak.is_soak()):
+    for step in choose_steps(len(paused.commands), 3, all_of_them=soak.is_soak()):
         child = grow(me, arc, f"k{step}", choice)
         (paused.folder / "reached").unlink(missing_ok=True)
         paused.arm(step)
@@ -158,7 +158,7 @@ def kill_before_commands(me: Shell, choice: tuple[str, ...]) -> int:
 
 def wait_for_stop(paused: PausedGit, typed: "subprocess.Popen[bytes]") -> int:
     """The git that stopped, once it has; 0 if the command ended without reaching it."""
-    eventually(lambda: paused.reached or typed.poll() is not None, 60)
+    eventually(lambda: paused.reached or typed.poll() is not None)
     paused.disarm()
     return paused.reached
 
@@ -171,7 +171,7 @@ def test_a_running_finish_is_left_out_of_a_comparison(me: Shell, choice: tuple[s
     child = grow(me, arc, "count", choice)
     paused.arm(-1)
     me.say(*request_of(child, choice), within=60)
-    for step in choose_steps(len(paused.commands), 3, all_of_them=soak.is_soak()):
+    for step in choose_steps(len(paused.commands), 2, all_of_them=soak.is_soak()):
         child = grow(me, arc, f"s{step}", choice)
         (paused.folder / "reached").unlink(missing_ok=True)
         paused.arm(step)
@@ -214,7 +214,7 @@ def kill_before_writes(me: Shell, choice: tuple[str, ...]) -> int:
     me.say(*request_of(child, choice), within=120)
     count = writes.end()
     assert count > 5
-    kills, steps = 0, choose_steps(count, 4, all_of_them=soak.is_soak())
+    kills, steps = 0, choose_steps(count, 3, all_of_them=soak.is_soak())
     for number, step in enumerate(steps):
         child = grow(me, arc, f"w{number}", choice)
         writes = trace_of(me, child)
@@ -223,7 +223,7 @@ def kill_before_writes(me: Shell, choice: tuple[str, ...]) -> int:
         eventually(lambda: is_dead(pid) or typed.poll() is not None, 120)  # noqa: B023 (used at once)
         writes.end()
         if is_dead(pid):
-            pid = start(str(me.home), environ=me.environ)[0].pid
+            pid = start(str(me.home), environ=me.environ, timeout=60)[0].pid
             kills += 1
         else:
             replace_missed_step(steps, number, kills)

@@ -50,7 +50,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing() -> None:
         assert disk.type("send", "@slow", "one more").returncode == 9
 
         disk.make_room()
-        done = eventually(lambda: get_ended(disk.get("flight", "get", flight)), within=30)
+        done = eventually(lambda: get_ended(disk.get("flight", "get", flight)))
         assert (done["state"], done["output"].strip()) == ("completed", "the answer")
         disk.say("send", "@slow", "there is room again")
         disk.say("down")

@@ -39,7 +39,7 @@ def test_the_flights_of_a_manual_agent_are_one_item_until_a_person_starts_it(tmp
         command = next(line for line in item["body"].splitlines() if line.startswith("try: "))
         shell.say(*shlex.split(command)[2:])
         for asked in (first, second):
-            eventually(lambda asked=asked: done(scout, asked["flightId"]), 30)
+            eventually(lambda asked=asked: done(scout, asked["flightId"]))
         assert needs(shell) == []
 
 

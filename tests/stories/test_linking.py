@@ -73,12 +73,12 @@ def test_codes_that_do_not_count_are_refused_in_the_same_words_and_soon_not_at_a
     used, replaced = get_code(shell, "me"), get_code(shell, "bob")
     valid = get_code(shell, "bob")
     phone.say(bob, bob, replaced)
-    eventually(lambda: count(phone, bob, WRONG) == 1, 20)
+    eventually(lambda: count(phone, bob, WRONG) == 1)
     phone.say(bob, bob, valid)
     shows(phone, bob, "is linked to bob")
     for number, code in enumerate((valid, "scout-zzzz-zzzz", "scout-yyyy-yyyy", valid, valid), start=1):
         phone.say(eve, eve, code)
-        eventually(lambda number=number: count(phone, eve, WRONG) == number, 20)
+        eventually(lambda number=number: count(phone, eve, WRONG) == number)
     phone.say(eve, eve, used)  # a good one, too late
     shows(phone, eve, "Too many")
     assert [one["user"] for one in shell.data("user", "keys")["items"]] == ["bob"]
@@ -94,7 +94,7 @@ def test_an_account_changes_hands_only_by_a_code_and_its_first_owner_is_told(
     shows(phone, me, "is linked to bob")
     (key,) = shell.data("user", "keys")["items"]
     assert key["user"] == "bob"
-    eventually(lambda: "is now linked to another user" in shell.say("attention"), 20)
+    eventually(lambda: "is now linked to another user" in shell.say("attention"))
     assert shell.type("user", "target", "me", "telegram").returncode == 3
 
 
@@ -131,7 +131,7 @@ def test_a_daemon_that_is_killed_loses_no_message_and_marks_what_it_may_repeat(
         if number % 4 == 3:
             pid = start_daemon(shell).pid
             subprocess.run(["kill", "-9", str(pid)], check=True)
-            start(str(shell.home), environ=shell.environ)
+            start(str(shell.home), environ=shell.environ, timeout=60)
     for text in texts:
         shows(phone, me, text)
         again = [one.text for one in phone.shown(me) if text in one.text][1:]

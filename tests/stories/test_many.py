@@ -39,7 +39,7 @@ class Puller:
 
     def _call(self, request: urllib.request.Request) -> Any:
         request.add_header("Authorization", f"Bearer {self.token}")
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
 
 

@@ -1,6 +1,11 @@
 """Two machines in one mesh, through the command line: two daemons with a home each, and a real NATS server."""
 
+import contextlib
 import json
+import os
+import re
+import signal
+import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -9,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Shell, a_shell, start_daemon
+from tests.daemon.daemons import eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 _PATIENCE = 60.0
@@ -49,10 +55,7 @@ def machines(shells: tuple[Shell, Shell]) -> Machines:
 
 def wait_for(check: Callable[[], Any]) -> Any:
     """Ask again until there is an answer."""
-    until = time.monotonic() + _PATIENCE
-    while not (found := check()):
-        assert time.monotonic() < until
-    return found
+    return eventually(check, _PATIENCE)
 
 
 def lists(shell: Shell, address: str) -> bool:
@@ -64,6 +67,7 @@ def is_online(shell: Shell, count: int) -> bool:
     return len(nodes) == count and all(one["state"] == "online" for one in nodes)
 
 
+@pytest.mark.rows("R8.s-1", "R8.j-1", "R8.d-1", "R8.d-2", "R8.v-5")
 def test_two_machines_found_join_list_and_resolve_each_other(machines: Machines) -> None:
     desk, mini, name = machines.desk, machines.mini, machines.name
     wait_for(lambda: is_online(desk, 2))
@@ -90,6 +94,7 @@ def test_two_machines_found_join_list_and_resolve_each_other(machines: Machines)
     assert "no node is called minj" in unknown.stderr
 
 
+@pytest.mark.rows("R8.s-3", "R8.j-3", "R8.j-5")
 def test_the_founder_invites_removes_and_says_who_is_there(machines: Machines) -> None:
     desk, mini, name = machines.desk, machines.mini, machines.name
     wait_for(lambda: is_online(desk, 2))
@@ -126,6 +131,63 @@ def test_the_founder_invites_removes_and_says_who_is_there(machines: Machines) -
     assert "try: scout mesh up" in again.stderr
 
 
+def test_a_server_that_does_not_answer_is_told_what_changed_when_it_does(machines: Machines) -> None:
+    desk, mini = machines.desk, machines.mini
+    wait_for(lambda: is_online(desk, 2))
+    pid = int(desk.data("mesh")["server"]["pid"])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: not desk.data("mesh").get("connected"))
+        assert "other machines learn the name when it does" in desk.say("mesh", "rename", "tower")
+        line = desk.data("mesh", "invite", "--name", "third")["line"]
+        assert desk.data("mesh", "remove", "mini")["state"] == "removed"
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # the daemon may have replaced it by now
+            os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: desk.data("mesh").get("connected"))
+    with a_shell() as third:
+        start_daemon(third)
+        try:
+            joined = wait_for(lambda: join(third, line))
+            assert joined["node"] == "third"
+            wait_for(lambda: "tower" in third.say("mesh", "nodes"))
+            wait_for(lambda: not mini.data("mesh").get("connected"))
+        finally:
+            third.type("down", "--stop")
+
+
+def join(shell: Shell, line: str) -> Any:
+    """Join a mesh, or nothing while its server does not know of the invitation."""
+    done = shell.type("mesh", "join", line, "--json")
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.mark.rows("R8.j-5")
+def test_a_removed_machine_waits_for_nobody(machines: Machines) -> None:
+    """What is under way when a machine is removed fails there at once, and a new ask is refused."""
+    desk, mini, name = machines.desk, machines.mini, machines.name
+    desk.say("agent", "register", "hudson", "--harness", "echo", "--config", "wakePolicy=manual")
+    wait_for(lambda: lists(mini, "@hudson"))
+    waiting = mini.data("ask", "@hudson", "are you there?", "--no-wait")["flightId"]
+    desk.say("mesh", "remove", "mini")
+    asked = mini.type("ask", "@hudson", "and now?", within=20)
+    assert asked.returncode != 0
+    said = asked.stdout + asked.stderr
+    assert "peer_unreachable" in said or "this node was removed from the mesh" in said, said
+    ended = wait_for(lambda: _find_end(mini, waiting))
+    assert (ended["state"], ended["error"]["code"]) == ("failed", "peer_unreachable")
+    assert ended["error"]["message"] == "this node was removed from the mesh"
+    refused = mini.type("ask", "@hudson", "and later?")
+    assert refused.stderr.startswith(f"peer_unreachable: node {name} "), refused.stderr
+    assert "the founder removed this node from the mesh" in mini.say("mesh", "status")
+
+
+def _find_end(shell: Shell, flight: str) -> Any:
+    found = shell.data("flight", "get", flight)
+    return found if found.get("error") else None
+
+
+@pytest.mark.rows("R8.d-3")
 def test_a_machine_that_stops_is_unreachable_within_five_seconds(machines: Machines) -> None:
     desk, mini = machines.desk, machines.mini
     mini.say("agent", "register", "arc", "--harness", "echo")
@@ -141,6 +203,7 @@ def test_a_machine_that_stops_is_unreachable_within_five_seconds(machines: Machi
     wait_for(lambda: is_online(desk, 2))
 
 
+@pytest.mark.rows("R8.j-2")
 def test_an_invitation_works_once(shells: tuple[Shell, Shell]) -> None:
     desk, mini = shells
     desk.say("mesh", "up", "--host", "127.0.0.1")
@@ -151,3 +214,27 @@ def test_an_invitation_works_once(shells: tuple[Shell, Shell]) -> None:
     assert refused.returncode != 0
     assert "invitation" in refused.stderr or "login" in refused.stderr
     assert not mini.data("mesh")["member"]
+
+
+def test_an_address_of_no_machine_is_refused_with_one_that_works(shells: tuple[Shell, Shell]) -> None:
+    desk = shells[0]
+    for host in ("0000", "0x7f.1", "no such host", "198.51.100.7", "nowhere.invalid"):
+        refused = desk.type("mesh", "up", "--host", host)
+        assert refused.returncode == 2, refused.stderr
+        assert "(at host)" in refused.stderr
+        (remedy,) = re.findall(r"try: scout (mesh up --host \S+)", refused.stderr)
+    assert not desk.data("mesh")["member"]
+    desk.say(*remedy.split())
+    assert desk.data("mesh").get("connected")
+
+
+def test_a_port_of_another_program_is_refused_with_its_name(shells: tuple[Shell, Shell]) -> None:
+    desk = shells[0]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        refused = desk.type("mesh", "up", "--host", "127.0.0.1", "--port", str(port))
+    assert refused.returncode != 0
+    assert f"port_in_use: port {port} is used by " in refused.stderr
+    assert f"(pid {os.getpid()})" in refused.stderr
+    assert "try: scout mesh up --host 127.0.0.1" in refused.stderr
+    desk.say("mesh", "up", "--host", "127.0.0.1")

@@ -1,12 +1,15 @@
 """Two machines talk: real daemons, a real nats-server, and what a person types."""
 
+import hashlib
 import json
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.daemon.daemons import eventually
-from tests.stories.mesh_machines import Machine, kill_server, two_machines
+from tests.stories.mesh_machines import Machine, two_machines
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -19,32 +22,109 @@ def write_gate(folder: Path, name: str) -> str:
     return str(program)
 
 
-def test_messages_asks_and_answers_go_both_ways(tmp_path: Path) -> None:
-    with two_machines(tmp_path) as (one, two):
-        two.say("agent", "register", "hudson", "--harness", "echo")
-        one.say("agent", "register", "arc", "--harness", "echo")
-        one.knows("@hudson")
-        two.knows("@arc")
-        assert one.say("ask", "@hudson", "how are you?") == "how are you?\n"
-        assert two.say("ask", "@arc.node:" + one.data("status")["node"], "and you?") == "and you?\n"
-        receipt = one.data("ask", "@hudson", "again", "--no-wait")
-        view = one.find_flight(receipt["flightId"], "completed")
-        assert view["mesh"]["node"] == "two"
-        assert view["mesh"]["state"] in ("accepted", "delivered")
-        sent = one.data("send", "@hudson", "no answer needed")
-        assert sent["deliveries"][0]["mesh"]["node"] == "two"
-
-        def state() -> bool:
-            shown = one.data("message", "get", sent["messageId"])
-            return shown["deliveries"][0]["mesh"]["state"] in ("accepted", "delivered")
-
-        eventually(state)
-        assert "was accepted by node two" in one.say("why", sent["messageId"])
-        assert "was accepted" in two.say("why", sent["messageId"])
-        assert "clean" in one.say("verify")
-        assert "clean" in two.say("verify")
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Machine, Machine]]:
+    """Two machines for the tests that only add to them: each uses names that no other uses."""
+    with two_machines(tmp_path_factory.mktemp("mesh")) as machines:
+        yield machines
 
 
+@pytest.mark.rows("R8.a-1", "R8.e-1")
+def test_messages_asks_and_answers_go_both_ways(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    two.say("agent", "register", "hudson", "--harness", "echo")
+    one.say("agent", "register", "arc", "--harness", "echo")
+    one.knows("@hudson")
+    two.knows("@arc")
+    assert one.say("ask", "@hudson", "how are you?") == "how are you?\n"
+    assert two.say("ask", "@arc.node:" + one.data("status")["node"], "and you?") == "and you?\n"
+    receipt = one.data("ask", "@hudson", "again", "--no-wait")
+    view = one.find_flight(receipt["flightId"], "completed")
+    assert view["mesh"]["node"] == "two"
+    assert view["mesh"]["state"] in ("accepted", "delivered")
+    sent = one.data("send", "@hudson", "no answer needed")
+    assert sent["deliveries"][0]["mesh"]["node"] == "two"
+
+    def state() -> bool:
+        shown = one.data("message", "get", sent["messageId"])
+        return shown["deliveries"][0]["mesh"]["state"] in ("accepted", "delivered")
+
+    eventually(state)
+    assert "was accepted by node two" in one.say("why", sent["messageId"])
+    assert "was accepted" in two.say("why", sent["messageId"])
+    assert "clean" in one.say("verify")
+    assert "clean" in two.say("verify")
+
+
+@pytest.mark.rows("R8.a-1", "R8.e-3")
+def test_a_wait_and_a_stream_follow_a_flight_of_another_machine(
+    pair: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    one, two = pair
+    with ThreadPoolExecutor(2) as threads:
+        gate = write_gate(tmp_path, "gate")
+        two.say("agent", "register", "slow", "--harness", "command", "--command", gate)
+        one.knows("@slow")
+        flight = one.data("ask", "@slow", "worth the wait", "--no-wait")["flightId"]
+        one.find_flight(flight, "running")
+        short = one.type("flight", "wait", flight, "--timeout", "0.5")
+        assert short.returncode != 0, "it still runs"
+        waiting = threads.submit(one.type, "flight", "wait", flight, "--timeout", "60", within=90)
+        words = ("watch", "--flight", flight, "--family", "collab.flight.completed", "--after", "0")
+        stream = threads.submit(one.type, *words, "--count", "1", "--json", within=90)
+        (tmp_path / "gate.open").touch()
+        assert "worth the wait" in waiting.result(90).stdout
+        event = json.loads(stream.result(90).stdout)
+        assert (event["type"], event["payload"]["record"]["id"]) == ("collab.flight.completed", flight)
+
+
+@pytest.mark.rows("R8.a-1")
+def test_answers_go_where_the_asker_says_on_another_machine(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    one.say("agent", "register", "ann")
+    two.say("agent", "register", "holly")
+    two.say("agent", "register", "parrot", "--harness", "echo")
+    for address in ("@holly", "@parrot"):
+        one.knows(address)
+    two.knows("@ann")
+    sent = one.data("send", "@holly", "tell ann", "--reply-to", "@ann")["messageId"]
+    eventually(lambda: "tell ann" in two.say("inbox", "--as", "@holly"))
+    two.say("reply", "--to", sent, "ann, this is for you", "--as", "@holly")
+    eventually(lambda: "ann, this is for you" in one.say("inbox", "--as", "@ann"))
+    one.say("ask", "@parrot", "copied", "--reply-to", "@ann", "--reply-mode", "notify", "--no-wait")
+    eventually(lambda: "copied" in one.say("inbox", "--as", "@ann"))
+
+
+@pytest.mark.rows("R8.t-4", "R8.e-6")
+def test_files_broadcasts_questions_and_shared_items_reach_the_other_machine(
+    pair: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    one, two = pair
+    two.say("agent", "register", "rita")
+    one.say("agent", "register", "olga")
+    one.knows("@rita")
+    two.knows("@olga")
+    report = tmp_path / "report.txt"
+    report.write_text("all green\n")
+    one.say("send", "@rita", "see this", "--attach", str(report))
+    stored = hashlib.sha256(report.read_bytes()).hexdigest()
+    eventually(lambda: two.type("attachment", "get", stored).stdout == "all green\n")
+    assert "two: " in " ".join(one.data("send", "--broadcast", "--all-nodes", "stop at noon")["notes"])
+    question = one.data("question", "create", "@rita", "which port?", "--as", "@olga")["id"]
+    eventually(lambda: two.type("question", "answer", question, "8080", "--as", "@rita").returncode == 0)
+    eventually(lambda: one.data("question", "show", question)["state"] == "answered")
+    assert "stop at noon" in two.say("inbox", "--as", "@rita")
+    two.say("mesh", "share")
+    try:
+        item = two.data("need", "deploy now?", "--as", "@rita", "--no-wait")["id"]
+        eventually(lambda: "deploy now?" in one.say("attention", "list"))
+        one.say("answer", item, "yes, at noon")
+        eventually(lambda: two.data("attention", "show", item)["state"] == "answered")
+    finally:
+        two.say("mesh", "share", "--off")
+
+
+@pytest.mark.rows("R8.e-4")
 def test_a_killed_daemon_loses_no_flight(tmp_path: Path) -> None:
     with two_machines(tmp_path) as (one, two):
         gate = write_gate(tmp_path, "gate")
@@ -82,19 +162,7 @@ def _check_once(one: Machine, two: Machine, *flights: str) -> None:
             assert len(ends) == 1, (machine.folder, flight)
 
 
-def test_a_killed_server_comes_back_and_what_waited_arrives(tmp_path: Path) -> None:
-    with two_machines(tmp_path) as (one, two):
-        two.say("agent", "register", "hudson", "--harness", "echo")
-        one.knows("@hudson")
-        kill_server(one)
-        one.sees("two", "unreachable")
-        sent = one.data("ask", "@hudson", "through the outage", "--if-unreachable", "queue", "--no-wait")
-        assert "when the node is back" in sent["reason"]
-        one.say("mesh", "up")
-        done = one.find_flight(sent["flightId"], "completed")
-        assert done["output"] == "through the outage"
-
-
+@pytest.mark.rows("R8.e-4")
 def test_a_machine_that_is_away_refuses_waits_and_expires(tmp_path: Path) -> None:
     with two_machines(tmp_path, "[periods]\nqueueExpiry = 6\n") as (one, two):
         two.say("agent", "register", "hudson", "--harness", "echo")

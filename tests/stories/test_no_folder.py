@@ -16,7 +16,7 @@ def test_an_agent_that_is_registered_in_the_home_folder_says_where_its_program_r
         person = shell.folder / "person"
         person.mkdir()
         own: dict[str, Any] = {"HOME": str(person)}
-        scout = Daemon(shell.home, start(str(shell.home), environ={**shell.environ, **own})[0])
+        scout = Daemon(shell.home, start(str(shell.home), environ={**shell.environ, **own}, timeout=60)[0])
         refused = shell.type("agent", "register", "lister", "--project", ".", cwd=person, **own)
         assert f"{person} is not a project" in refused.stderr
 

@@ -15,9 +15,9 @@ from scout.base.refusal import Refused
 from scout.daemon.start import start, stop
 from scout.model.events.envelope import Event
 from scout.protocol.agents import ShowAgent
-from scout.protocol.finish import FinishAgent
-from scout.protocol.overview import ReadLog
-from scout.protocol.tree import SpawnAgents
+from scout.protocol.log import ReadLog
+from scout.protocol.tree.finish import FinishAgent
+from scout.protocol.tree.spawn import SpawnAgents
 from tests.cli.running import plain_environment
 from tests.daemon.daemons import eventually
 from tests.seeds import run_seed
@@ -52,7 +52,7 @@ class DaemonWork(TreeWork):
     def close_scout(self) -> None:
         self.scout.close()
         self.pool.shutdown()
-        stop(str(self.data))
+        stop(str(self.data), timeout=60)
 
     def call(self, request: Any) -> Any:
         try:

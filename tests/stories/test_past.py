@@ -146,7 +146,7 @@ def test_a_history_that_is_being_built_survives_kill_9(tmp_path: Path) -> None:
                 told = scout.call("GET", f"/v1/agents?at={last}")
                 refused += told.status == 503 and told.json["code"] == "history_behind"
             more = chance.randrange(1000, 4000) + (progress["indexed"] if progress else 0)
-            eventually(lambda scout=scout, more=more: _is_beyond(scout, more), 60)
+            eventually(lambda scout=scout, more=more: _is_beyond(scout, more))
             kill(scout.running.pid)
         assert refused
         scout = Daemon(shell.home, start_daemon(shell))

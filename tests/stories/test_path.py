@@ -30,7 +30,7 @@ def install(shell: Shell, program: str) -> str:
 
 
 def start_with_smaller_path(shell: Shell, tmp_path: Path) -> None:
-    start(str(shell.home), environ={**shell.environ, "PATH": str(tmp_path)})
+    start(str(shell.home), environ={**shell.environ, "PATH": str(tmp_path)}, timeout=60)
 
 
 @pytest.mark.rows("R4.1-20")
@@ -66,7 +66,7 @@ def test_a_program_that_nobody_has_is_to_be_installed(shell: Shell, tmp_path: Pa
     listed = shell.type("runtimes", PATH=str(tmp_path))
     assert "install Claude Code" in " ".join(listed.stderr.split())
     assert "your shell finds" not in listed.stderr
-    assert "ready: acp, command, echo" in shell.type("doctor", PATH=str(tmp_path)).stdout
+    assert "ready: acp, command, a2a, echo" in shell.type("doctor", PATH=str(tmp_path)).stdout
 
 
 @pytest.mark.rows("R4.1-20")
@@ -76,7 +76,7 @@ def test_a_program_that_becomes_ready_is_used_by_the_next_ask(shell: Shell, tmp_
     codex.mkdir()
     environ = {**shell.environ, "PATH": path, "CODEX_HOME": str(codex)}
     environ.pop("OPENAI_API_KEY", None)
-    start(str(shell.home), environ=environ)
+    start(str(shell.home), environ=environ, timeout=60)
     ask = ("ask", "--project", ".", "--harness", "codex", "hello", "--no-wait")
     arc = shell.project("arc")
 
@@ -87,6 +87,6 @@ def test_a_program_that_becomes_ready_is_used_by_the_next_ask(shell: Shell, tmp_
 
     assert "codex" in refusal()
     install(shell, "codex")
-    eventually(lambda: "login is missing" in refusal(), 20)
+    eventually(lambda: "login is missing" in refusal())
     (codex / "auth.json").write_text("{}")
-    eventually(lambda: shell.type(*ask, cwd=arc, PATH=path).returncode == 0, 20)
+    eventually(lambda: shell.type(*ask, cwd=arc, PATH=path).returncode == 0)

@@ -26,7 +26,7 @@ def test_pause_and_resume(tmp_path: Path) -> None:
         scout = Daemon(shell.home, start_daemon(shell))
         sleeper(shell, "night")
         running = shell.data("ask", "@night", "work", "--no-wait")["flightId"]
-        eventually(lambda: outcome(shell, running)[0] == "running", 30)
+        eventually(lambda: outcome(shell, running)[0] == "running")
 
         told = shell.say("pause", "--reason", "low battery")
         assert "paused" in told
@@ -47,15 +47,15 @@ def test_pause_and_resume(tmp_path: Path) -> None:
 
         # What runs may finish. The pause outlives the daemon.
         (shell.folder / "go").touch()
-        eventually(lambda: outcome(shell, running)[0] == "completed", 30)
+        eventually(lambda: outcome(shell, running)[0] == "completed")
         shell.say("restart")
         assert "low battery" in shell.say("status")
         assert outcome(shell, echo)[0] == "queued"
         assert "low battery" in outcome(shell, echo)[1]
 
         assert "resumed" in shell.say("resume")
-        eventually(lambda: outcome(shell, echo)[0] == "completed", 30)
-        eventually(lambda: outcome(shell, asked["flightId"])[0] == "completed", 30)
+        eventually(lambda: outcome(shell, echo)[0] == "completed")
+        eventually(lambda: outcome(shell, asked["flightId"])[0] == "completed")
         assert "paused" not in shell.say()
 
 
@@ -64,7 +64,7 @@ def test_pause_now_interrupts_what_runs_and_says_how_to_go_on(tmp_path: Path) ->
         start_daemon(shell)
         sleeper(shell, "night")
         flight = shell.data("ask", "@night", "work", "--no-wait")["flightId"]
-        eventually(lambda: outcome(shell, flight)[0] == "running", 30)
+        eventually(lambda: outcome(shell, flight)[0] == "running")
         told = shell.say("pause", "--now")
         again = next(line for line in told.splitlines() if flight in line)
         assert outcome(shell, flight) == ("cancelled", "interrupted: Scout was paused")
@@ -72,4 +72,4 @@ def test_pause_now_interrupts_what_runs_and_says_how_to_go_on(tmp_path: Path) ->
         shell.say("resume")
         retry = again.partition("scout ")[2].split()
         answer = shell.data(*retry)["flightId"]
-        eventually(lambda: outcome(shell, answer)[0] == "completed", 30)
+        eventually(lambda: outcome(shell, answer)[0] == "completed")

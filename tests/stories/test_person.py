@@ -113,7 +113,7 @@ def test_the_only_open_flight_is_found_behind_many_that_ended(shell: Shell) -> N
     asked = shell.data("ask", "@arc", "!hang", "--no-wait", SCOUT_TOKEN=elm)
     for number in range(25):
         daemon.call("POST", "/v1/asks", {"to": "@bow", "body": f"hello {number}"})
-    eventually(lambda: daemon.call("GET", "/v1/flights?agent=%40bow&open=true").json["items"] == [], 60)
+    eventually(lambda: daemon.call("GET", "/v1/flights?agent=%40bow&open=true").json["items"] == [])
     assert shell.data("flight", "get", "only")["id"] == asked["flightId"]
     for flags in (("--open",), ("--open", "--limit", "5"), ("--state", "running", "--limit", "5")):
         page = shell.data("flight", "list", *flags)

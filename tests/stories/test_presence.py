@@ -44,21 +44,21 @@ def test_an_agent_that_falls_silent_holds_the_move_and_its_asker_hears_the_end(t
 
         # It says nothing more. What it took waits for it by name; what it did not take waits for it to come back.
         move(clock, 400)
-        eventually(lambda: flight(scout, taken)["phase"] == "checking", 30)
+        eventually(lambda: flight(scout, taken)["phase"] == "checking")
         move(clock, 500)
-        silent = eventually(lambda: (one := flight(scout, taken))["state"] == "waiting" and one, 30)
+        silent = eventually(lambda: (one := flight(scout, taken))["state"] == "waiting" and one)
         assert silent["nextMoveOwnerId"] == worker["agent"]["id"]
         assert silent["reason"].startswith("no sign of life since")
         brief = scout.call("GET", "/v1/brief", token=worker["token"]).json
         assert taken in [one["id"] for one in brief["flights"]]
-        held = eventually(lambda: (one := flight(scout, waiting))["phase"] == "held" and one, 30)
+        held = eventually(lambda: (one := flight(scout, waiting))["phase"] == "held" and one)
         assert held["nextMoveOwnerId"]
         assert held["nextCheckAt"]
 
         # It never comes back: both end, and the asker is told with the next command.
         move(clock, 2 * DAY)
         for one in (taken, waiting):
-            over = eventually(lambda one=one: (told := flight(scout, one))["state"] == "failed" and told, 60)
+            over = eventually(lambda one=one: (told := flight(scout, one))["state"] == "failed" and told)
             assert over["remedies"]
         told = [one["message"]["body"] for one in scout.call("GET", "/v1/inbox").json["items"]]
         assert sum("@worker failed" in one for one in told) == 2

@@ -257,7 +257,7 @@ def test_a_reservation_ends_with_its_time_its_session_its_flight_and_its_agent()
 
         # Its time, and its agent.
         shell.say("reserve", "add", "d", "--for", "1s", "--why", "time", cwd=desk)
-        eventually(lambda: ended().get("time") == "expired: it expired", 20)
+        eventually(lambda: ended().get("time") == "expired: it expired")
         shell.say("reserve", "add", "e", "--why", "agent", "--as", "@own", cwd=desk)
         shell.say("agent", "retire", "@own")
         assert ended()["agent"] == "released: its agent is retired"
@@ -324,12 +324,12 @@ def told(shell: Shell, name: str) -> list[str]:
 
 def ask_both(shell: Shell, *names: str) -> list[str]:
     flights = [str(shell.data("ask", f"@{name}", "go", "--no-wait")["flightId"]) for name in names]
-    eventually(lambda: all(shell.data("flight", "get", one)["state"] == "running" for one in flights), 30)
+    eventually(lambda: all(shell.data("flight", "get", one)["state"] == "running" for one in flights))
     return flights
 
 
 def wait_for(shell: Shell, flights: list[str]) -> None:
-    eventually(lambda: all(shell.data("flight", "get", one)["state"] == "completed" for one in flights), 60)
+    eventually(lambda: all(shell.data("flight", "get", one)["state"] == "completed" for one in flights))
 
 
 @pytest.mark.rows("R10.w-10")
@@ -339,10 +339,10 @@ def test_two_flights_that_changed_the_same_file_are_told_once_each(shell: Shell)
     a_writer(shell, "bow", desk, "shared.txt")
     flights = ask_both(shell, "arc", "bow")
     (shell.folder / "go").touch()
-    eventually(lambda: (desk / "shared.txt").read_text().count("\n") == 3, 20)
+    eventually(lambda: (desk / "shared.txt").read_text().count("\n") == 3)
     (shell.folder / "end").touch()
     wait_for(shell, flights)
-    eventually(lambda: told(shell, "arc") and told(shell, "bow"), 30)
+    eventually(lambda: told(shell, "arc") and told(shell, "bow"))
     for name, other, flight in (("arc", "@bow", flights[1]), ("bow", "@arc", flights[0])):
         (text,) = told(shell, name)
         assert text.startswith(f"{other} ({flight}) worked in {desk} while you did")
@@ -373,11 +373,11 @@ def test_a_killed_daemon_tells_it_after_its_start_and_other_trees_are_left_alone
     flights = ask_both(shell, "arc", "bow", "cat")
     os.kill(int(shell.data("status")["pid"]), signal.SIGKILL)
     (shell.folder / "go").touch()
-    eventually(lambda: (desk / "shared.txt").read_text().count("\n") == 3, 20)
+    eventually(lambda: (desk / "shared.txt").read_text().count("\n") == 3)
     shell.say("up")
     (shell.folder / "end").touch()
     wait_for(shell, flights)
-    eventually(lambda: told(shell, "arc") and told(shell, "bow"), 30)
+    eventually(lambda: told(shell, "arc") and told(shell, "bow"))
     os.kill(int(shell.data("status")["pid"]), signal.SIGKILL)
     shell.say("up")
     assert [len(told(shell, name)) for name in ("arc", "bow", "cat")] == [1, 1, 0]

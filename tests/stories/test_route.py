@@ -31,7 +31,7 @@ def post(me: Shell, path: str, **what: Any) -> tuple[int, Any]:
     url = me.data("status")["url"] + path
     request = urllib.request.Request(url, json.dumps(what).encode(), headers, method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

@@ -83,8 +83,8 @@ def test_an_idle_session_of_scout_is_no_obstacle_and_one_that_works_is_named_fir
     done = machine.type("setup", "claude", "--yes")
     assert done.returncode == 0, done.stderr
     assert "an idle session of Scout's own" in done.stderr
-    flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
-    eventually(lambda: machine.flight(flight)["state"] == "running", 30)
+    flight = machine.ask(talkie, "<<stall 600>> <<say never>>")
+    eventually(lambda: machine.flight(flight)["state"] == "running")
     busy = machine.type("setup", "claude", "--undo")
     assert "Write this?" not in busy.stdout
     assert "try: scout session stop ses_" in busy.stderr
@@ -133,7 +133,7 @@ def test_a_person_with_two_programs_chooses_the_harness_for_new_sessions(machine
         assert "the running daemon uses it from now on" in screen
 
         terminal.type("scout config | grep -w ^harness", "Enter")
-        eventually(lambda: re.search(r"^\W*harness +codex +file /", terminal.screen, re.MULTILINE), 60)
+        eventually(lambda: re.search(r"^\W*harness +codex +file /", terminal.screen, re.MULTILINE))
 
         # The printed line works when it is pasted, and so does an ask that names no harness.
         pasted = screen.partition("now try, in a project: ")[2].splitlines()[0]

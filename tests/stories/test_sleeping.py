@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def me() -> Generator[Shell]:
     """Somebody whose agents sleep after a second."""
     with a_shell() as shell:
-        start(str(shell.home), environ={**shell.environ, "SCOUT_PERIODS_AGENT_IDLE": "1"})
+        start(str(shell.home), environ={**shell.environ, "SCOUT_PERIODS_AGENT_IDLE": "1"}, timeout=60)
         yield shell
 
 
@@ -29,7 +29,7 @@ def show_agent(me: Shell, name: str = "@upper") -> dict[str, Any]:
 
 
 def fall_asleep(me: Shell, name: str = "@upper") -> dict[str, Any]:
-    eventually(lambda: show_agent(me, name)["lifecycle"] == "sleeping", 30)
+    eventually(lambda: show_agent(me, name)["lifecycle"] == "sleeping")
     return show_agent(me, name)
 
 
@@ -86,19 +86,19 @@ def test_an_agent_over_mcp_sees_who_sleeps_and_is_awake_while_it_acts(me: Shell)
 
 
 def test_a_task_ends_when_it_is_done_and_a_retired_agents_session_ends_with_it(me: Shell) -> None:
-    scout = Daemon(me.home, start(str(me.home), environ=me.environ)[0])
+    scout = Daemon(me.home, start(str(me.home), environ=me.environ, timeout=60)[0])
     task = f"/{me.data('whoami')['user']}/task/7"
     made = {"to": task, "body": "for you", "create": {"harness": "echo"}}
     assert scout.call("POST", "/v1/messages", made).status == 201
     asked = me.data("ask", task, "do this")
     assert asked["output"].startswith("do this")
-    eventually(lambda: show_agent(me, task)["lifecycle"] == "retired", 30)
+    eventually(lambda: show_agent(me, task)["lifecycle"] == "retired")
     assert {one["state"] for one in show_agent(me, task)["sessions"]} == {"ended"}
     assert me.data("flight", "get", asked["flightId"])["output"] == asked["output"]
     assert scout.call("POST", "/v1/asks", {"to": task, "body": "more"}).json["code"] == "retired_target"
 
     me.say("agent", "register", "hand", "--harness", "echo", "--wake-policy", "keep_warm")
-    eventually(lambda: show_agent(me, "@hand")["status"] == "online", 30)
+    eventually(lambda: show_agent(me, "@hand")["status"] == "online")
     me.say("agent", "retire", "@hand")
     assert {one["state"] for one in show_agent(me, "@hand")["sessions"]} == {"ended"}
     assert me.data("session", "list", "--live")["items"] == []

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def me() -> Generator[Shell]:
-    with a_shell() as shell:
+    with a_shell(ends_runs=True) as shell:
         start_daemon(shell)
         yield shell
 
@@ -485,7 +485,7 @@ def test_panes_are_windows_in_the_work_trees(me: Shell) -> None:
             return sorted(shown.stdout.splitlines())
 
         expected = [f"{slug} {arc}/.scout/worktrees/{slug}" for slug in ("api", "ui")]
-        assert eventually(lambda: windows() if windows() == expected else None, 20)
+        assert eventually(lambda: windows() if windows() == expected else None)
     finally:
         environ = {**me.environ, **tmux}
         subprocess.run(["tmux", "kill-server"], env=environ, check=False, capture_output=True)

@@ -39,7 +39,7 @@ def wait_until_retired(shell: Shell, ident: str) -> Any:
         found = show(shell, ident)
         return found if found["lifecycle"] == "retired" else None
 
-    return eventually(look, 30)
+    return eventually(look)
 
 
 @pytest.mark.rows("R9.t-1", "R9.t-2")
@@ -81,7 +81,7 @@ def test_a_task_that_is_not_waited_for_is_found_again(shell: Shell) -> None:
     assert "queued" in shell.say(*retry)
 
     shell.say("task", "--harness", "echo", "--notify", "for my inbox")
-    eventually(lambda: "for my inbox" in shell.say("inbox"), 20)
+    eventually(lambda: "for my inbox" in shell.say("inbox"))
 
 
 @pytest.mark.rows("R9.t-1")

@@ -96,7 +96,7 @@ def _answer(shell: Shell, keys: str, *words: str) -> tuple[int, str]:
             if keys and b"[y/N]" in shown:
                 os.write(near, keys.encode())
                 keys = ""
-        return process.wait(20), shown.decode()
+        return process.wait(60), shown.decode()
     finally:
         os.close(near)
 

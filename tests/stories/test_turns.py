@@ -57,14 +57,14 @@ def test_twenty_asks_run_two_at_a_time_and_each_says_its_place(tmp_path: Path) -
         for name in names:
             scout.register(name, command=worker(tmp_path, name))
         flights = [ask(scout, f"@{name}") for name in names]
-        eventually(lambda: states(scout, flights).count("running") == 2, 30)
+        eventually(lambda: states(scout, flights).count("running") == 2)
         reasons = [flight(scout, one)["reason"] for one in flights[2:]]
         waiting = [reason.partition(":")[0] for reason in reasons]
         assert sorted(waiting, key=place) == [f"{ordinal} in line" for ordinal in ORDINALS]
         assert "limits.runningTurns" in reasons[0]
 
         (tmp_path / "go").touch()
-        eventually(lambda: all_are(scout, flights, "completed"), 60)
+        eventually(lambda: all_are(scout, flights, "completed"))
         assert most_at_once((tmp_path / "log").read_text()) == 2
 
 
@@ -74,14 +74,14 @@ def test_what_a_person_asks_passes_what_agents_asked(tmp_path: Path) -> None:
             scout.register(name, command=worker(tmp_path, name))
         peer = scout.register("peer")["token"]
         busy = ask(scout, "@busy")
-        eventually(lambda: flight(scout, busy)["state"] == "running", 30)
+        eventually(lambda: flight(scout, busy)["state"] == "running")
         theirs = [ask(scout, "@first", token=peer), ask(scout, "@second", token=peer)]
         mine = ask(scout, "@mine")
         eventually(lambda: flight(scout, mine)["reason"].startswith("1st in line"))
         eventually(lambda: flight(scout, theirs[1])["reason"].startswith("3rd in line"))
         assert flight(scout, theirs[0])["reason"].startswith("2nd in line")
         (tmp_path / "go").touch()
-        eventually(lambda: all_are(scout, [busy, mine, *theirs], "completed"), 30)
+        eventually(lambda: all_are(scout, [busy, mine, *theirs], "completed"))
 
 
 def test_a_chain_of_asks_longer_than_the_limit_still_ends(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_chain_of_asks_longer_than_the_limit_still_ends(tmp_path: Path) -> Non
         scout.register("link5", command=["echo", "the end"])
         first = ask(scout, "@link1")
         other = ask(scout, "@link5")  # somebody else's ask is in line all the while
-        ended = eventually(lambda: flight(scout, first) if flight(scout, first)["finishedAt"] else None, 60)
+        ended = eventually(lambda: flight(scout, first) if flight(scout, first)["finishedAt"] else None)
         assert ended["output"].strip() == "1 2 3 4 the end"
         eventually(lambda: all_are(scout, [other], "completed"))
 
@@ -103,7 +103,7 @@ def test_two_asks_to_one_agent_say_that_it_is_busy(tmp_path: Path) -> None:
     with daemon(tmp_path / "home", SCOUT_ROOTS=str(tmp_path)) as scout:
         scout.register("one", command=worker(tmp_path, "one"))
         first, second = ask(scout, "@one"), ask(scout, "@one")
-        eventually(lambda: flight(scout, first)["state"] == "running", 30)
+        eventually(lambda: flight(scout, first)["state"] == "running")
         eventually(lambda: flight(scout, second)["reason"] == "1st in line: its target works on another turn")
         (tmp_path / "go").touch()
-        eventually(lambda: all_are(scout, [first, second], "completed"), 30)
+        eventually(lambda: all_are(scout, [first, second], "completed"))

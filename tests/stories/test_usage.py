@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 def ask(scout: Daemon, body: str) -> None:
     ident = scout.call("POST", "/v1/asks", {"to": "@worker", "body": body}).json["flightId"]
-    eventually(lambda: scout.call("GET", f"/v1/flights/{ident}").json["state"] == "completed", 30)
+    eventually(lambda: scout.call("GET", f"/v1/flights/{ident}").json["state"] == "completed")
 
 
 def overhead(scout: Daemon) -> list[str]:

@@ -16,9 +16,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from scout.model.events.envelope import Event
 from scout.model.events.presence import AgentRetired
 from scout.protocol.agents import ReviveAgent
-from scout.protocol.finish import FinishAgent, FinishDone
-from scout.protocol.tree import SpawnAgents, SpawnRole
-from scout.protocol.tree_view import ReconcileTree
+from scout.protocol.tree.finish import FinishAgent, FinishDone
+from scout.protocol.tree.spawn import SpawnAgents, SpawnRole
+from scout.protocol.tree.view import ReconcileTree
 from tests.tree.repositories import commit, git, repository
 
 __all__ = ["CHOICES", "TreeWork"]

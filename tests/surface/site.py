@@ -155,7 +155,7 @@ class Site:
             found = self.get(f"/v1/flights/{ident}", wait=5)
             return found if found["state"] in PAST else None
 
-        return eventually(look, 30)
+        return eventually(look)
 
     def log(self, after: int = 0, **query: Any) -> list[Any]:
         """The events of the log after this number."""

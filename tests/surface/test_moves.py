@@ -128,7 +128,7 @@ def test_after_the_last_attempt_the_sender_gets_it_back(site: Site) -> None:
     flight = sender.post("/v1/asks", to="@refuser", body="do it")["flightId"]
     pauses: list[float] = []
     for attempt in range(1, 9):
-        items = eventually(lambda: agent.claim() or None, 10)
+        items = eventually(lambda: agent.claim() or None)
         ids = [item["deliveryId"] for item in items]
         settled = agent.post("/v1/inbox/nack", deliveryIds=ids, retryAfter=0, problem="not today")["items"]
         assert {one["attempts"] for one in settled} == {attempt}

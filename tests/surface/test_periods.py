@@ -53,7 +53,7 @@ def test_an_endpoint_without_heartbeat_becomes_stale(brisk: Site) -> None:
         (found,) = brisk.show("@silent-end")["endpoints"]
         return found if found["state"] == "stale" else None
 
-    assert eventually(state, 30)["failure"]["was"] == "idle"
+    assert eventually(state)["failure"]["was"] == "idle"
     assert brisk.resolve("@silent-end")["action"] == "wake"
     assert made["id"]
 
@@ -64,7 +64,7 @@ def test_an_expired_lease_puts_its_delivery_back(brisk: Site) -> None:
     brisk.post("/v1/messages", to="@forgetful", body="take it")
     (item,) = agent.claim()
     assert agent.claim() == []  # it is leased
-    (again,) = eventually(lambda: agent.claim() or None, 30)
+    (again,) = eventually(lambda: agent.claim() or None)
     assert again["deliveryId"] == item["deliveryId"]
     assert again["delivery"]["attempts"] == 2
     acked = agent.post("/v1/inbox/ack", deliveryIds=[item["deliveryId"]])["items"]
@@ -82,7 +82,7 @@ def test_a_stale_item_nudges_the_holder_of_its_next_move(brisk: Site, state: str
     if state == "review":
         owner.post(f"/v1/work/{item}/submit", summary="there")
     holder, other = (owner, third) if state == "working" else (third, owner)
-    first = eventually(lambda: nudges(brisk, item) or None, 30)[0]
+    first = eventually(lambda: nudges(brisk, item) or None)[0]
     assert holder.id in str(first["payload"])
     assert list_told(holder, f"a form in {state}", "scout work")
     # One nudge in a period, to exactly one.
@@ -104,6 +104,6 @@ def test_a_mention_without_an_answer_nudges_its_target_then_the_sender(brisk: Si
         found = [str(event["payload"]) for event in nudges(brisk, sent["messageId"])]
         return found if len(found) >= 2 else None
 
-    first, second, *_ = eventually(holders, 40)
+    first, second, *_ = eventually(holders)
     assert target.id in first
     assert sender.id in second

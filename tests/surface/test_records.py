@@ -147,7 +147,7 @@ def test_a_delivery_has_one_target_an_origin_and_a_lease(site: Site) -> None:
     # A program's delivery is leased by the broker's dispatcher.
     site.agent("carried", command=["sh", "-c", "cat >/dev/null; sleep 5; echo done"])
     asked = site.ask("@carried")
-    events = eventually(lambda: _list_leased(site, asked["flightId"]), 20)
+    events = eventually(lambda: _list_leased(site, asked["flightId"]))
     assert events[0]["payload"]["record"]["leasedBy"] not in (None, puller.id)
     assert "agt_" not in str(events[0]["payload"]["record"]["leasedBy"])
     site.post(f"/v1/flights/{asked['flightId']}/cancel")
@@ -248,7 +248,7 @@ def test_a_card_is_a_return_address_without_a_session(site: Site) -> None:
     revoked = made.post("/v1/cards", maxUses=5)
     assert made.post(f"/v1/cards/{revoked['id']}/revoke")["state"] == "revoked"
     short = made.post("/v1/cards", expiresIn=0.2, maxUses=100000)
-    told = eventually(lambda: _get_expired(site, short["id"]), 20)
+    told = eventually(lambda: _get_expired(site, short["id"]))
     assert (told["code"], told["state"]) == ("expired_card", "expired")
 
 

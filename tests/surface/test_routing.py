@@ -1,5 +1,6 @@
 """Verbs, choosing and waking (3.1 to 3.3), as agents over HTTP and a person at the command line meet them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ def test_a_plain_send_is_kept_and_starts_nothing(site: Site) -> None:
     assert made.texts() == ["when you have time"]
     # `--wake` wakes: its program is started.
     site.shell.say("send", "--wake", "@plain", "now")
-    assert eventually(lambda: site.get("/v1/sessions", agent="@plain")["items"], 20)
+    assert eventually(lambda: site.get("/v1/sessions", agent="@plain")["items"])
 
 
 @pytest.mark.rows("R3.1-3", "R3.1-4", "R3.3-6")
@@ -250,6 +251,16 @@ def test_an_isolated_session_is_nobody_elses_route(site: Site) -> None:
     assert site.resolve("@iso").get("sessionId") != alone
     asked = site.ask("@iso", wait=20)
     assert site.finished(asked["flightId"])["sessionId"] != alone
+
+
+def test_isolated_asks_to_one_agent_run_at_the_same_time(site: Site) -> None:
+    script = "cat >seen.$$; until [ -e go ]; do sleep 0.05; done; echo done"
+    worker = site.agent("iso-many", command=["sh", "-c", script])
+    folder = Path(worker.record["projectRoot"])
+    asked = [site.ask("@iso-many", sessionPolicy="new")["flightId"] for _ in range(2)]
+    assert eventually(lambda: len(list(folder.glob("seen.*"))) == 2)
+    (folder / "go").touch()
+    assert len({site.finished(one)["sessionId"] for one in asked}) == 2
 
 
 # -- waking -----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def tree(root: Path, work: GitWorkTrees) -> Path:
 
 def has_ended(pid: int) -> bool:
     """Whether a process ends; one that is not reaped yet has ended, too."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":

@@ -75,13 +75,13 @@ def an_ssh_server(folder: Path) -> Generator[SshServer]:
         command = [str(_DAEMON), "-D", "-e", "-f", str(folder / "settings")]
         daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            eventually(lambda: _answers(port, daemon), 30)
+            eventually(lambda: _answers(port, daemon))
             server = SshServer(folder, port)
             _check_terminal(server)
             yield server
         finally:
             daemon.terminate()
-            daemon.wait(30)
+            daemon.wait(60)
 
 
 def _check_terminal(server: SshServer) -> None:

@@ -94,7 +94,8 @@ class Stage:
 
     async def settle(self) -> None:
         """The view has been read, and nothing is waiting to be drawn."""
-        await self.until(lambda: not self.app.view.is_stale, "still reading")
+        view = self.app.view
+        await self.until(lambda: not (view.is_stale or view.is_reading), "still reading")
         await self.pilot.pause()
 
     async def until(self, is_so: Callable[[], bool], told: str = "") -> str:

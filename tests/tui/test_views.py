@@ -4,6 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
+from scout.tui.views.conversation import ConversationDetail
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon
 from tests.tui.screens import SIZES, VIEWS, read_screen, set_up, take_screen
@@ -139,5 +140,48 @@ def test_the_keys_of_the_table_go_to_every_view(fleet: Fleet) -> None:
             await stage.until(lambda name=name: stage.app.view.key == name.split()[1].lower())
         await stage.press("q")
         await stage.until(lambda: not stage.app.is_running)
+
+    play(fleet.shell, scene)
+
+
+def test_why_explains_the_chosen_message(fleet: Fleet) -> None:
+    fleet.register("chosen", harness="echo")
+    asked = fleet.ask("@chosen", "The first of several.")
+    fleet.ask("@chosen", "The second one.")
+
+    async def scene(stage: Stage) -> None:
+        stage.app.show_record(asked["conversationId"])
+        await stage.shows("│ The second one.", "Enter sends an ask")
+        await stage.press("tab", "w")
+        await stage.shows("Why", "message.posted by @chosen")
+        await stage.press("escape", "k", "w")
+        await stage.shows("Why", "message.posted by you")
+        await stage.press("escape", "k", "k", "k", "k", "j", "w")
+        await stage.shows("Why", "message.posted by @chosen")
+
+    play(fleet.shell, scene)
+
+
+def test_a_view_that_is_being_opened_or_closed_is_not_drawn(fleet: Fleet) -> None:
+    async def scene(stage: Stage) -> None:
+        opening = ConversationDetail(stage.app, "cnv_00000000000000000000000000")
+        stage.app._stack.append(opening)
+        stage.app._tick()
+        stage.app._draw_bars()
+        stage.app._stack.remove(opening)
+        await stage.shows("Now")
+
+    play(fleet.shell, scene)
+
+
+def test_a_machine_without_a_mesh_is_told_how_to_begin(fleet: Fleet) -> None:
+    async def scene(stage: Stage) -> None:
+        assert "Mesh" not in stage.screen
+        await stage.press("g", "m")
+        await stage.shows("0 Mesh", "belongs to no mesh", "scout mesh up", "scout mesh join LINE")
+        await stage.press("plus")
+        await stage.shows("Invite a machine")
+        await stage.press("enter")
+        await stage.shows("belongs to no mesh", "scout mesh up")
 
     play(fleet.shell, scene)

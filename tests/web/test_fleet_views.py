@@ -7,9 +7,10 @@ import pytest
 
 from scout.model.agent import Lifecycle, ToolRole
 from scout.model.status import AgentStatus
-from scout.protocol.tree_view import TreeAgent, TreeFacts
+from scout.protocol.tree.view import TreeAgent, TreeFacts
 from scout.web.drawing import choose_top, draw_strip, show_amount
 from scout.web.tree_picture import draw_tree
+from scout.web.views.sessions import show_tokens
 from tests.browser.fleet import make_repository, spawn, wait_for_session
 from tests.surface.site import Site
 from tests.web.visitor import Visitor
@@ -62,6 +63,9 @@ def test_a_session_shows_what_it_uses_and_writes(site: Site, visitor: Visitor) -
     assert load["memoryBytes"] > 0
     assert load["processes"] >= 1
     assert site.get(f"/v1/sessions/{ident}")["load"]["processes"] >= 1
+    assert "the harness tells none" in row
+    agent.post("/v1/usage", sessionId=ident, promptTokens=12_000, completionTokens=500)
+    assert "12,500 tokens used" in _row(_read(visitor, "/sessions"), ident)
     site.post(f"/v1/sessions/{ident}/stop")
     assert ident not in _read(visitor, "/sessions")
     assert "session.stop" not in _row(_read(visitor, "/sessions?all=1"), ident)
@@ -187,3 +191,9 @@ def test_the_top_of_an_axis_is_round(values: list[float], top: float) -> None:
 
 def test_a_strip_of_nothing_is_empty() -> None:
     assert "<rect" not in draw_strip("nothing", [])
+
+
+def test_a_session_shows_how_full_its_context_is() -> None:
+    assert ">12.5k · 25 %<" in show_tokens(12_500, 50_000, 200_000)
+    assert ">25 %<" in show_tokens(0, 50_000, 200_000)
+    assert ">12.5k<" in show_tokens(12_500, 50_000, None)

@@ -244,7 +244,7 @@ def test_the_command_opens_a_file_that_only_its_owner_reads() -> None:
         browser.chmod(0o755)
         daemon = Daemon(shell.home, start_daemon(shell))
         said = shell.say("web", BROWSER=str(browser))
-        argument = eventually(lambda: opened.read_text() if opened.exists() else "", 30)
+        argument = eventually(lambda: opened.read_text() if opened.exists() else "")
         assert argument.startswith("file://")
         assert "enter" not in argument
         file = Path(argument.removeprefix("file://"))

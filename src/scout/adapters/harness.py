@@ -11,7 +11,17 @@ from typing import Any
 from scout.adapters.transcript import get_object, to_list
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import Layer, Missing, SessionNotAttachable
-from scout.ports import Failed, HumanAnswer, Observed, OpenedSession, Prompt, SessionSpec, Tailed, Transcript
+from scout.ports import (
+    Failed,
+    HumanAnswer,
+    Observed,
+    OpenedSession,
+    ProgramSight,
+    Prompt,
+    SessionSpec,
+    Tailed,
+    Transcript,
+)
 
 INTERRUPTED = "interrupted"
 STOPPED = "the session was stopped"
@@ -32,6 +42,9 @@ class BasicHarness:
 
     async def is_warm(self, session_id: str) -> bool:
         return False
+
+    async def look(self, session_id: str) -> ProgramSight:
+        return ProgramSight()
 
     async def steer(self, session_id: str, text: str) -> bool:
         return False

@@ -13,6 +13,7 @@ from scout.api.asgi import (
     Gone,
     Headers,
     Mount,
+    OpenSurface,
     Receive,
     Response,
     Scope,
@@ -31,7 +32,7 @@ from scout.base.codec import encode
 from scout.base.outside import decode_text
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.model.problems.request import Busy, Unauthenticated
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.request import Request
 from scout.protocol.scout import Admission, Credential, Gate, Scout
 
@@ -53,6 +54,7 @@ class Application:
         counters: Callable[[], Mapping[str, float]],
         hosts: Collection[str] = (),
         mounts: Collection[Mount] = (),
+        open_surfaces: Collection[OpenSurface] = (),
         page: BrowserSurface | None = None,
     ) -> None:
         self._door = door
@@ -62,6 +64,7 @@ class Application:
         self._counters = counters
         self._guard = Guard(hosts)
         self._mounts = tuple(mounts)
+        self._open_surfaces = tuple(open_surfaces)
         self._page = page
         self._routes = Routes()
         self._frames = Frames()
@@ -119,6 +122,9 @@ class Application:
                 raise WrongMethod(method, ("GET", "HEAD"))
             # Building the description of all operations is slow the first time: keep it off the event loop.
             return await asyncio.to_thread(self._open[path]) if path in _DESCRIPTIONS else self._open[path]()
+        for surface in self._open_surfaces:
+            if method in {"GET", "HEAD"} and surface.paths.fullmatch(path):
+                return await surface.show(path, headers)
         for mount in self._mounts:
             if mount.paths.fullmatch(path):
                 return await self._run_mounted(mount, self._read_credential(headers), scope, receive, send)
@@ -128,7 +134,8 @@ class Application:
             await self._stream(scout, _watch(found, scope, headers), receive, send)
             return None
         body = await read_body(receive, headers, found.route.limit) if found.route.has_body else b""
-        words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
+        named = headers.get(b"idempotency-key"), headers.get(b"traceparent")
+        words = (found, scope["query_string"], body, *named)
         request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
         if getattr(request, "wait", 0):
             result = await self._wait(scout, request, scope, receive)
@@ -212,14 +219,18 @@ class Application:
             self._stopping = asyncio.get_running_loop().create_future()
         return self._stopping
 
-    def _build_metrics(self) -> Response:
+    def list_counters(self) -> dict[str, float]:
+        """Return the counters of this application and of the broker."""
         own = {
             "http_requests_total": self._tally["requests"],
             "http_refusals_total": self._tally["refusals"],
             "http_faults_total": self._tally["faults"],
             "http_streams": self._tally["streams"],
         }
-        return render_metrics({**own, **self._counters()})
+        return {**own, **self._counters()}
+
+    def _build_metrics(self) -> Response:
+        return render_metrics(self.list_counters())
 
     def _count_refusal(self, answer: Response) -> Response:
         self._tally["refusals"] += 1

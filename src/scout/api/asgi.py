@@ -15,6 +15,14 @@ EXCHANGE = "scout.exchange"
 JSON: Headers = ((b"content-type", b"application/json"),)
 
 
+class Response(NamedTuple):
+    """A complete response."""
+
+    body: bytes
+    status: int = 200
+    headers: Headers = JSON
+
+
 class Mount(Protocol):
     """Another surface below this one: it answers the paths it matches, for an admitted caller."""
 
@@ -22,6 +30,14 @@ class Mount(Protocol):
 
     async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: AsgiSend) -> None: ...
     def stop(self) -> None: ...
+
+
+class OpenSurface(Protocol):
+    """Pages that need no credential."""
+
+    paths: re.Pattern[bytes]
+
+    async def show(self, path: bytes, headers: Mapping[bytes, bytes]) -> Response: ...
 
 
 class BrowserSurface(Protocol):
@@ -35,14 +51,6 @@ class BrowserSurface(Protocol):
 
 class Gone(Exception):  # noqa: N818 (a fact about the client, not a fault)
     """The client disconnected before the response."""
-
-
-class Response(NamedTuple):
-    """A complete response."""
-
-    body: bytes
-    status: int = 200
-    headers: Headers = JSON
 
 
 class Exchange(Protocol):

@@ -15,8 +15,8 @@ from scout.base.refusal import get_code, get_status
 from scout.base.time import Time
 from scout.model.problems.diagnostics import ALL
 from scout.model.wire_names import SYNONYMS
+from scout.protocol.log import Watch
 from scout.protocol.operation import build_operation
-from scout.protocol.overview import Watch
 from scout.protocol.request import get_result_type
 
 _REFERENCE = "#/components/schemas/"

@@ -10,6 +10,7 @@ from scout.base.codec import decode
 from scout.base.outside import check_each_once, check_number, check_outside, decode_text
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.model.problems.request import TooLarge
+from scout.model.trace import parse_traceparent
 from scout.model.wire_names import restore_names
 from scout.policy.nearest import rank_names
 from scout.protocol.request import Request
@@ -49,8 +50,10 @@ async def wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Request[Any]:
-    """Return the request, with the idempotency key from the header or the body."""
+def read(
+    found: RouteMatch, query: bytes, body: bytes, key: bytes | None, trace: bytes | None = None
+) -> Request[Any]:
+    """Return the request, with the idempotency key and the trace context from the header or the body."""
     route = found.route
     if route.has_body:
         _check_no_query(query)
@@ -63,6 +66,8 @@ def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Req
         request = decode(fields, route.request, strict=False)
     if key is not None and "idempotencyKey" in route.known:
         request = _add_key(request, key)
+    if trace is not None and "traceparent" in route.known:
+        request = _add_trace(request, trace)
     _check_numbers(route, request)
     for name in route.objects:
         if given := getattr(request, name):
@@ -148,6 +153,14 @@ def _add_key(request: Request[Any], raw: bytes) -> Request[Any]:
         problem = "the Idempotency-Key header and idempotencyKey have different values"
         raise Refused(BadRequest(problem=problem, field="idempotencyKey"))
     return msgspec.structs.replace(request, idempotency_key=key)
+
+
+def _add_trace(request: Request[Any], raw: bytes) -> Request[Any]:
+    """Return the request in its trace. The standard wants a header that cannot be read to be ignored."""
+    context = parse_traceparent(raw.decode("latin-1").strip())
+    if context is None or getattr(request, "traceparent", None) is not None:
+        return request
+    return msgspec.structs.replace(request, traceparent=str(context))
 
 
 def _check_numbers(route: HttpRoute, request: Request[Any]) -> None:

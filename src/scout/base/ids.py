@@ -48,6 +48,15 @@ def split_series(ident: str) -> tuple[str, str, str]:
     return ident[:start], ident[start : start + COUNTER], ident[start + COUNTER :]
 
 
+def read_milliseconds(ident: str) -> int:
+    """Return the time of an id, as milliseconds."""
+    start = ident.find("_") + 1
+    time = 0
+    for letter in ident[start : start + _TIME]:
+        time = time << 5 | _ALPHABET.index(letter)
+    return time
+
+
 def derive_id(prefix: str, *parts: str) -> str:
     """Return an id that is the same for the same parts on every machine (a UUIDv8 from their SHA-256)."""
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()

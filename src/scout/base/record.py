@@ -14,5 +14,5 @@ class _RecordType(msgspec.StructMeta):
         return super().__new__(mcls, name, bases, namespace, **options)
 
 
-class Record(msgspec.Struct, metaclass=_RecordType, frozen=True, rename="camel"):
+class Record(msgspec.Struct, metaclass=_RecordType, frozen=True, rename="camel", gc=False):
     """The base class of everything that is stored or sent."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from scout.broker.mesh.envelopes import MeshIdentity
 from scout.broker.mesh.exchange import EnvelopeExchange
 from scout.broker.mesh.outbound import queue_envelopes
 from scout.broker.mesh.supervisor import Mesh
+from scout.broker.past.archiver import Archiver
 from scout.broker.past.feed import HistoryFeed
 from scout.broker.people.outbound import queue_chat_posts
 from scout.broker.people.schedule_runner import ScheduleRunner
@@ -27,6 +27,7 @@ from scout.broker.sessions import runtimes
 from scout.broker.sessions.after_restart import RestartRecovery
 from scout.broker.sessions.harness_checks import HarnessChecks, PlayCheck, play_nothing
 from scout.broker.sessions.keep_warm import WarmKeeper
+from scout.broker.sessions.screens import ScreenWatch
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admissions, Admitted
 from scout.broker.transaction.cache import Cache
@@ -43,12 +44,14 @@ from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
 from scout.broker.upkeep.tie_break import TieBreaker
+from scout.broker.upkeep.traces import TraceFeed
 from scout.model.endpoint import Endpoint
 from scout.model.events.asks import DeliveryEvent, FlightEvent
 from scout.model.events.directory import (
     AliasEvent,
     GrantEvent,
     NodeEvent,
+    NodeRenamed,
     ScheduleEvent,
     TokenEvent,
     TokenExpired,
@@ -77,6 +80,7 @@ from scout.ports import (
     Sink,
     Snapshots,
     Surroundings,
+    Telemetry,
     TimeZones,
     TreePorts,
 )
@@ -137,6 +141,7 @@ class Broker:
         play_check: PlayCheck | None = None,
         kits: ConnectorKits | None = None,
         mesh: MeshKit | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._database = database
         self.cache = Cache()
@@ -174,8 +179,11 @@ class Broker:
         self.tree_discovery = TreeDiscovery(self)
         self.disk_caps = DiskCaps(self)
         self.history = HistoryFeed(self.services.clock, self.read, self.as_system)
+        self.archiver = Archiver(database.path, self.read, self.as_system)
+        self.traces = TraceFeed(self.services, telemetry, self.read, self.history.catch_up)
         self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
+        self.screens = ScreenWatch(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
         self.merges = Merges()
         self.schedules = ScheduleRunner(self)
@@ -200,11 +208,15 @@ class Broker:
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
         """Load or create the machine's own records, then resume what was running."""
         self.services.status = status
+        last = await self.read(lambda ledger: ledger.log.get(ledger.last_seq()))
+        if last is not None:
+            self.services.ids.continue_after(last.id)
         await self.as_system(lambda tx: first_start.create_first_records(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
         await self.tree_discovery.begin()
         await recovery.recover_spawns(self)
         await self.host_processes.begin()
+        await self.screens.begin()
         await self.restart_recovery.begin()
         await resume_finishes(self, lambda who: LocalScout(self, who).open_call())
         await self.dispatcher.recover()
@@ -215,17 +227,16 @@ class Broker:
         await self.connectors.begin()
         await self.mesh.begin()
         self.history.start()
+        self.traces.start()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self._check_queues))
 
     def _check_queues(self) -> None:
         """Look for what is due."""
-        self.dispatcher.check()
-        self.connectors.check()
-        self.schedules.check()
+        for part in (self.dispatcher, self.connectors, self.schedules, self.screens):
+            part.check()
 
     async def probe(self, *, again: bool = False) -> None:
         """Check which harnesses can run here; `again`: only those that could not at the last check."""
-
         known = self.services.ready
         wanted = [name for name in self.services.harnesses if not again or not known[name].ready]
         await asyncio.gather(*map(self._probe_one, wanted))
@@ -252,17 +263,10 @@ class Broker:
     async def close(self) -> None:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
-        await self.history.close()
-        await self.schedules.close()
-        await self.connectors.close()
-        await self.mesh.close()
-        await self.tree_discovery.close()
-        await self.checks.close()
-        await self.merges.close()
-        await self.spawns.close()
-        await self._notifier.close()
-        await self.dispatcher.close()
-        await self.tie_breaker.close()
+        first = (self.schedules, self.connectors, self.mesh, self.tree_discovery, self.screens, self.checks)
+        then = (self.merges, self.spawns, self._notifier, self.dispatcher, self.tie_breaker)
+        for part in (*first, *then, self.traces, self.archiver, self.history):
+            await part.close()
         for task in (self._keeper, self._probing):
             if task is not None:
                 task.cancel()
@@ -283,15 +287,15 @@ class Broker:
 
     async def read(self, work: Callable[[Ledger], T]) -> T:
         """Run `work` on a reader."""
-        return await self._database.read(lambda connection: work(Ledger(connection, self.signs_of_life)))
+        signs, node = self.signs_of_life, self.services.node or None
+        return await self._database.read(lambda connection: work(Ledger(connection, signs, node=node)))
 
     def glance(self) -> Ledger:
         """Return a ledger for short reads on the event loop; it sees committed data."""
-        return self._glance
+        return self._open_ledger(self._database.glance())
 
-    @cached_property
-    def _glance(self) -> Ledger:
-        return Ledger(self._database.glance(), self.signs_of_life)
+    def _open_ledger(self, connection: Any, unit: UnitOfWork | None = None) -> Ledger:
+        return Ledger(connection, self.signs_of_life, unit, self.services.node or None)
 
     async def as_system(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, as the broker itself."""
@@ -325,7 +329,7 @@ class Broker:
 
         def run(unit: UnitOfWork) -> T:
             drop()
-            ledger = Ledger(unit.connection, self.signs_of_life, unit)
+            ledger = self._open_ledger(unit.connection, unit)
             tx = Transaction(
                 self.services, ledger, who.actor, who.caller, here=who.here, place=place, cache=self.cache
             )
@@ -406,13 +410,14 @@ class Broker:
             *self.tie_breaker.subscriptions(),
             *self.connectors.subscriptions(),
             *self.mesh.subscriptions(),
+            *self.traces.subscriptions(),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),
             (self._notify_flight_end, (FlightEvent,)),
             (self._forget_acting, _NAMING_EVENTS),
             (self._forget_agent, (AgentEvent,)),
-            (self._forget_people, (UserEvent,)),
+            (self._forget_admissions, (UserEvent, NodeRenamed)),
             (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent, NodeEvent)),
             (self._on_session, (SessionEvent,)),
             (self.schedules.on_schedule, (ScheduleEvent,)),
@@ -430,7 +435,7 @@ class Broker:
     def _forget_agent(self, event: AgentEvent) -> None:
         self._admissions.forget(event.payload.record.id)
 
-    def _forget_people(self, _: UserEvent) -> None:
+    def _forget_admissions(self, _: UserEvent | NodeRenamed) -> None:
         self._admissions.forget_all()
 
     def _forget_identities(self, _: Event) -> None:
@@ -438,6 +443,7 @@ class Broker:
 
     def _on_session(self, event: SessionEvent) -> None:
         session = event.payload.record
+        self.screens.on_session(session)
         if event.payload.move != "observe" or session.origin is SessionOrigin.ENROLLED:
             self.host_processes.on_session(session)  # the process of a turn is none that a person started
 
@@ -449,7 +455,6 @@ class Broker:
         self.waiters.tell(f"inbox {event.payload.record.target}")
 
     def _notify_inbox_of_member(self, event: MemberEvent) -> None:
-        """Wake the inbox of an agent that joined a conversation."""
         self.waiters.tell(f"inbox {event.payload.record.agent_id}")
 
     def _notify_flight_end(self, event: FlightEvent) -> None:

@@ -10,13 +10,13 @@ from scout.broker.routing import users
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.identity.spelling import name_node, name_operator
+from scout.model.access.token import Token, TokenKind, TokenState, hash_secret, revoke_token
 from scout.model.agent import Agent, ToolRole, create_agent
-from scout.model.events.directory import NodeCreated, NodeUpdated, TokenCreated, TokenRevoked
+from scout.model.events.directory import NodeCreated, NodeResumed, NodeUpdated, TokenCreated, TokenRevoked
 from scout.model.events.presence import AgentRegistered
-from scout.model.node import Node, update_node
+from scout.model.node import Node, resume_node, update_node
 from scout.model.people.user import User
 from scout.model.problems.request import Unauthenticated
-from scout.model.token import Token, TokenKind, TokenState, hash_secret, revoke_token
 
 _LABEL = "the operator's token file"
 
@@ -25,10 +25,14 @@ def create_first_records(tx: Transaction, secret: str, login: str, host: str) ->
     """Create or find the node, the operator, their agents and the token of the token file."""
     services = tx.services
     node = tx.ledger.one(Node, "local_node") or _create_node(tx, host)
-    services.node, services.node_id, services.paused = node.name, node.id, node.paused
+    services.node, services.node_id = node.name, node.id
     services.meshed = tx.ledger.has_remote_agents()
+    services.leaving = {ident for (ident,) in tx.ledger.rows("agents_leaving")}
     system = _ensure_agent(tx, AgentPath.parse("/system/broker"))
     services.system_agent = system.id
+    if node.paused is not None and node.paused.until_restart:
+        node = tx.record(NodeResumed, resume_node(node, tx.now), move="resume")
+    services.paused = node.paused
     if node.version != services.version:
         tx.record(NodeUpdated, update_node(node, tx.now, version=services.version), move="update")
     services.sweeper_agent = _ensure_agent(tx, AgentPath.parse("/system/sweeper")).id

@@ -5,7 +5,9 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from scout.broker.delivery import pause, terminals
+from scout.broker.imports import requests as imports
 from scout.broker.mesh import requests as mesh
+from scout.broker.mesh.moves import request as moving
 from scout.broker.operations import (
     access,
     agents,
@@ -20,14 +22,15 @@ from scout.broker.operations import (
     inbox,
     insight,
     overview,
+    publication,
     questions,
     talk,
     waits,
     why,
     work,
 )
+from scout.broker.past import archives, moments
 from scout.broker.past import lists as past_lists
-from scout.broker.past import moments
 from scout.broker.past import records as past_records
 from scout.broker.past import usage as past_usage
 from scout.broker.people import bindings, connectors, schedules, tasks, users
@@ -44,7 +47,7 @@ from scout.broker.tree import (
     spawn,
     view,
 )
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -53,9 +56,9 @@ from scout.protocol import attention as attention_requests
 from scout.protocol import channels as channel_requests
 from scout.protocol import endpoints as endpoint_requests
 from scout.protocol import enrolment as enrolment_requests
-from scout.protocol import finish as finish_requests
 from scout.protocol import inbox as inbox_requests
 from scout.protocol import insight as insight_requests
+from scout.protocol import log as log_requests
 from scout.protocol import mesh as mesh_requests
 from scout.protocol import observation as observation_requests
 from scout.protocol import overview as overview_requests
@@ -63,15 +66,17 @@ from scout.protocol import questions as question_requests
 from scout.protocol import reservations as reservation_requests
 from scout.protocol import sessions as session_requests
 from scout.protocol import talk as talk_requests
-from scout.protocol import tree as tree_requests
-from scout.protocol import tree_view as tree_view_requests
 from scout.protocol import work as work_requests
+from scout.protocol.imports import requests as import_requests
 from scout.protocol.people import bindings as binding_requests
 from scout.protocol.people import connectors as connector_requests
 from scout.protocol.people import schedules as schedule_requests
 from scout.protocol.people import tasks as task_requests
 from scout.protocol.people import users as user_requests
 from scout.protocol.request import Request
+from scout.protocol.tree import finish as finish_requests
+from scout.protocol.tree import spawn as tree_requests
+from scout.protocol.tree import view as tree_view_requests
 
 
 class Manner(Enum):
@@ -114,7 +119,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     overview_requests.ResumeScout: Handler(pause.resume, WRITE),
     overview_requests.ReloadSettings: Handler(overview.reload_settings, DISK),
     overview_requests.ListNodes: Handler(overview.list_nodes, READ),
-    overview_requests.ReadLog: Handler(overview.read_log, READ),
+    log_requests.ReadLog: Handler(overview.read_log, READ),
+    overview_requests.CreateArchive: Handler(archives.create_archive, ASYNC),
+    overview_requests.ListArchives: Handler(archives.list_archives, READ),
+    overview_requests.PurgeArchives: Handler(archives.purge_archives, ASYNC),
     overview_requests.ShowActivity: Handler(moments.show_activity, ASYNC),
     # -- agents
     agent_requests.WhoAmI: Handler(agents.identify, ASYNC),
@@ -124,7 +132,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     agent_requests.ConfigureAgent: Handler(agents.configure, WRITE),
     agent_requests.RetireAgent: Handler(revival.retire_agent, ASYNC),
     agent_requests.ReviveAgent: Handler(revival.revive_agent, ASYNC),
-    agent_requests.ReadFeed: Handler(overview.read_feed, READ),
+    agent_requests.PublishAgent: Handler(publication.publish, WRITE, after_probe=True),
+    agent_requests.UnpublishAgent: Handler(publication.unpublish, WRITE),
+    agent_requests.ShowPublication: Handler(publication.show_publication, READ),
+    log_requests.ReadFeed: Handler(overview.read_feed, READ),
     agent_requests.Resolve: Handler(agents.resolve_address, READ),
     agent_requests.Parse: Handler(agents.parse_addresses, READ),
     endpoint_requests.RegisterEndpoint: Handler(endpoints.register_endpoint, WRITE),
@@ -160,7 +171,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     talk_requests.Reply: Handler(flights.reply, WRITE),
     talk_requests.GetMessage: Handler(talk.get_message, READ),
     talk_requests.ListMessages: Handler(talk.list_messages, READ),
-    talk_requests.RedactMessage: Handler(talk.redact_message, WRITE),
+    talk_requests.RedactMessage: Handler(archives.redact_message, ASYNC),
     talk_requests.Latest: Handler(talk.list_latest, READ),
     talk_requests.Search: Handler(overview.search, READ),
     talk_requests.PutBlob: Handler(talk.put_blob, ASYNC),
@@ -275,7 +286,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC, past=past_view.show_tree),
     tree_view_requests.ScanTree: Handler(scan.scan_tree, ASYNC),
     tree_view_requests.ReconcileTree: Handler(reconcile.reconcile_tree, ASYNC),
+    # -- imports
+    import_requests.ImportRecords: Handler(imports.import_records, WRITE),
     # -- mesh
+    agent_requests.MoveAgent: Handler(moving.move_agent, ASYNC),
     mesh_requests.StartMesh: Handler(mesh.start_mesh, ASYNC),
     mesh_requests.StopMesh: Handler(mesh.stop_mesh, ASYNC),
     mesh_requests.ShowMesh: Handler(mesh.show_mesh, ASYNC),

@@ -12,7 +12,8 @@ from scout.broker.handlers import HANDLERS, Handler, Manner
 from scout.broker.mesh.requests import MeshCallBroker
 from scout.broker.nearby_projects import add_projects
 from scout.broker.operations import overview, waits
-from scout.broker.past.moments import PastBroker, show_past
+from scout.broker.past.archives import ArchiveBroker
+from scout.broker.past.moments import show_past
 from scout.broker.people.connectors import ConnectorBroker
 from scout.broker.routing import attachments
 from scout.broker.transaction.admission import Admitted
@@ -28,7 +29,7 @@ from scout.policy.limits import check_attachments, check_streams
 from scout.policy.permit import check_operation
 from scout.ports import Surroundings
 from scout.protocol.correction import correct_remedies
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.request import Request, Write
 from scout.protocol.route_operator import apply_route
 
@@ -37,7 +38,7 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(FinishBroker, ConnectorBroker, MeshCallBroker, PastBroker, Protocol):
+class LocalBroker(FinishBroker, ConnectorBroker, MeshCallBroker, ArchiveBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub
@@ -208,6 +209,8 @@ class LocalScout:
         wanted = await call.read(lambda tx: overview.build_event_filter(tx, request, broker.glance))
         client = self.who.actor.token_id or "the broker"
         check_streams(client, broker.hub.count(client), broker.services.rules.limits)
+        if after is not None:
+            await call.read(lambda tx: overview.check_left(tx, after and after + 1, request))
         if after is None:
             return broker.hub.open(client, wanted, notify, place=broker.glance().last_seq())
         return broker.hub.open(client, wanted, notify, place=after, read=self._read_events)

@@ -31,8 +31,10 @@ from scout.broker.people import bindings, schedules, users
 from scout.broker.sessions import records
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree import reservations
+from scout.model.access.allowance import Allowance
+from scout.model.access.grant import Grant, GrantState
+from scout.model.access.token import Token, TokenState
 from scout.model.agent import Agent
-from scout.model.allowance import Allowance
 from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.card import Card
@@ -40,7 +42,6 @@ from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
-from scout.model.grant import Grant, GrantState
 from scout.model.people.binding import Binding
 from scout.model.people.schedule import Schedule
 from scout.model.people.user import ConnectorKey
@@ -49,12 +50,17 @@ from scout.model.problems.target import AmbiguousTarget
 from scout.model.question import Question
 from scout.model.reservation import Reservation
 from scout.model.session import Session
-from scout.model.token import Token, TokenState
 from scout.model.work_item import WorkItem
 from scout.protocol.access import ListCards, ListGrants, ListTokens, ShowCard
 from scout.protocol.allowances import GetAllowance, ListAllowances
 from scout.protocol.asks import GetAsk, GetFlight, ListFlights
-from scout.protocol.attention import GetAttention, ListAttention
+from scout.protocol.attention import (
+    AnswerAttention,
+    ApproveAttention,
+    DenyAttention,
+    GetAttention,
+    ListAttention,
+)
 from scout.protocol.channels import GetConversation, ListConversations
 from scout.protocol.correction import list_parameters
 from scout.protocol.inbox import GetDelivery, ListDeliveries
@@ -72,6 +78,7 @@ _SHORT = re.compile(r"([a-z]{3})_([0-9a-hjkmnp-tv-z]{4,25})")
 _SHOWN = 20
 _MANY = 200
 _WORDS = frozenset({"last", "only"})
+_DECIDING = (AnswerAttention, ApproveAttention, DenyAttention)  # items that the caller raised are passed over
 
 R = TypeVar("R", bound=Request[Any])
 ReadRecord = Callable[[Transaction, str], object]
@@ -387,9 +394,15 @@ def _expand_one(tx: Transaction, request: Request[Any], field: str, text: str) -
         found = _list_candidates(tx, noun, None, is_open=text == "only")[: 1 if text == "last" else None]
     else:
         found = _list_of_agent(tx, noun, text, shown=not request.writes)
+    if len(found) > 1 and isinstance(request, _DECIDING):
+        found = [one for one in found if _may_decide(tx, one.address)] or found
     if len(found) == 1:
         return found[0].address
     raise Refused(_build_ambiguous(request, field, text, noun, found) if found else _build_none(noun, text))
+
+
+def _may_decide(tx: Transaction, ident: str) -> bool:
+    return attention.get(tx, GetAttention(attention_id=ident)).may_decide
 
 
 def _find_by_prefix(tx: Transaction, noun: _Noun, text: str) -> list[Candidate]:

@@ -51,6 +51,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "--wake": ("wake", "flag"),
         "--thread": ("thread", "text"),
         "--broadcast": ("broadcast", "flag"),
+        "--all-nodes": ("allNodes", "flag"),
         "--attach": ("attachments", "list"),
     },
     "ask": {

@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import os
+import re
 import shlex
 import sys
 from typing import Any
@@ -26,6 +27,7 @@ from scout.cli.connection.catalogue import (
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, print_note_text, print_out
 
+_ID = re.compile(r"[a-z]{3}_[0-9a-z]+")
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -82,12 +84,18 @@ class _Words(_Tidy):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Accept synonyms of `show` and `list` below every noun."""
+        """Accept synonyms of `show` and `list` below every noun, and an id alone, which is shown."""
         if args[0] not in self.names():
+            if self._is_named(args[0]):
+                args = [LOOKS[0][0], *args]
             if self.name == "agent" and args[0] in LOOKS[0]:
                 return "show", _load_command("show"), args[1:]
             args = [*(self._find_synonyms(args[0], LOOKS) or args)[:1], *args[1:]]
         return super().resolve_command(ctx, args)
+
+    def _is_named(self, word: str) -> bool:
+        """Whether a word names a record of this noun instead of a command."""
+        return bool(_ID.fullmatch(word)) or (self.name == "agent" and word.startswith(("@", "/")))
 
     def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
         near = super().offers(ctx, args)

@@ -13,7 +13,7 @@ from scout.model.events.envelope import Event
 from scout.protocol.agents import AgentDetail, AgentView, Identity, Registered, Resolved
 from scout.protocol.asks import FlightView
 from scout.protocol.inbox import Claimed, InboxItem, Settled
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.request import Page, Request
 from scout.protocol.talk import Hit
 

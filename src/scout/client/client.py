@@ -19,7 +19,7 @@ from scout.client.wire import decode_refusal, decode_response, encode_request, r
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
 from scout.model.problems.request import Busy, Unauthenticated
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.request import Request
 
 T = TypeVar("T")

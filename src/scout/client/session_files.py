@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "env", "timeout"})
 _MOST_SHELLS = 6
 _MOST_PARENTS = 16
+_OF_SESSION = ("SCOUT_AGENT", "SCOUT_SESSION", "SCOUT_URL", "SCOUT_SOCKET", "SCOUT_TOKEN")
 _NATIVE_IDS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")  # variables in which hosts give their session ids
 
 
@@ -63,13 +64,43 @@ def find_host_process(environ: Mapping[str, str] = os.environ) -> tuple[int, str
     return pid, _read_process(pid)[2]
 
 
+def restore_session(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment with what Scout gave to the host of a terminal session.
+
+    Codex withholds its environment from its MCP servers. A server that several sessions share is left out:
+    its environment is that of the session that started it.
+    """
+    if environ.get("SCOUT_SESSION"):
+        return environ
+    pid, _ = find_host_process(environ)
+    given = _read_environment(pid)
+    if "SCOUT_HOOK_FILE" not in given or is_shared_host(pid):
+        return environ
+    return {**environ, **{name: given[name] for name in _OF_SESSION if name in given}}
+
+
+def is_shared_host(pid: int) -> bool:
+    """Whether a host is a server that outlives windows, as Codex's app server."""
+    return b"--managed-daemon" in _read_command_line(pid).split(b"\0")
+
+
+def _read_environment(pid: int) -> dict[str, str]:
+    """Return the environment that a process was started with; empty if the system does not show it."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = file.read().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return {}
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
 def find_window(pid: int, cwd: str) -> tuple[int, str] | None:
     """Return the window of a session whose host is a server that outlives windows; None for other hosts.
 
     Codex runs the sessions of all windows in one server. The window is the youngest program of the same
     name that has a terminal and runs in the session's folder.
     """
-    if b"--managed-daemon" not in _read_command_line(pid).split(b"\0"):
+    if not is_shared_host(pid):
         return None
     name, _, _ = _read_process(pid)
     found = [one for one in _list_pids() if _is_window(one, name, cwd)]

@@ -11,6 +11,7 @@ from scout.base import ids
 from scout.base.time import Time
 
 _RANDOM_BYTES = 10
+_MARGIN = 1000  # milliseconds: a large transaction gives out the ids of several
 
 
 class SystemClock:
@@ -42,15 +43,20 @@ class SystemIds:
     """Ids from the time and random bits; secrets that a log filter and a leak scanner recognise.
 
     Within one millisecond ids count up from a random number. They are in order, and the system is not asked
-    for random bytes for each of them.
+    for random bytes for each of them. While the clock is behind the last id, they count on from that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: SystemClock | None = None) -> None:
+        self._now = (clock or SystemClock()).now
         self._moment = 0
         self._series: Iterator[str] = iter(())
 
+    def continue_after(self, ident: str) -> None:
+        self._moment = ids.read_milliseconds(ident) + _MARGIN
+        self._series = chain.from_iterable(self._generate())
+
     def series(self) -> Iterator[str]:
-        moment = time.time_ns() // 1_000_000
+        moment = int(self._now()) // 1000
         if moment > self._moment:
             self._moment = moment
             self._series = chain.from_iterable(self._generate())

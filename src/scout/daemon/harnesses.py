@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from scout.adapters.a2a.adapter import A2a
 from scout.adapters.acp.adapter import Acp
 from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex.adapter import Codex
@@ -10,6 +11,7 @@ from scout.adapters.echo import Echo
 from scout.adapters.persistent.pipe import PipeLimits
 from scout.adapters.process.run import RunLimits
 from scout.adapters.tmux.adapter import Tmux
+from scout.daemon.secret_file import read_secret
 from scout.ports import Harness
 from scout.settings.record import Settings
 
@@ -30,6 +32,7 @@ def build_harnesses(settings: Settings) -> dict[str, Harness]:
         *(Acp(sessions, also, name=name, program=program, limits=kept) for name, program in _ACP.items()),
         Tmux(sessions, also),
         Command(sessions, once, environment=also),
+        A2a(sessions, read_secret),
         Echo(),
     ]
     return {one.name: one for one in made}

@@ -7,7 +7,6 @@ import asyncio
 import importlib.util
 import secrets
 import shutil
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from scout.base.codec import decode, encode
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
+from scout.daemon.mesh_port import choose_address
 from scout.daemon.mesh_process import SupervisedServer
 from scout.daemon.secret_file import read_node_key, read_or_make, read_secret, write_secret
 from scout.model.mesh.join import JoinAnswer, JoinRequest
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("cryptography", "nats", "nkeys")
 _INSTALL = f"{sys.executable} -m pip install 'scout-broker[mesh]'"
-_ALL = "0.0.0.0"
+_NUMBERS_OF_A_RUN = 1 << 32
 
 
 class StoredMesh:
@@ -40,6 +40,7 @@ class StoredMesh:
         self._now = now
         self._config = folder / "mesh.json"
         self._login = folder / "login.seed"
+        self._numbers = folder / "numbers"
         self._keys: NodeKeys | None = None
 
     # -- what is stored --------------------------------------------------------------------------------
@@ -81,6 +82,13 @@ class StoredMesh:
         public = parts.get_public(self._read_seeds()[0])
         return public, parts.certify_login(self.keys(), public)
 
+    def begin_numbers(self) -> int:
+        self._make_folder()
+        known = int(read_or_make(self._numbers, lambda: "0"))
+        first = max(known + _NUMBERS_OF_A_RUN, int(self._now()))
+        write_secret(self._numbers, f"{first}\n")
+        return first
+
     # -- parts -----------------------------------------------------------------------------------------
 
     def build_link(self, config: MeshConfig, node_id: str) -> MeshLink:
@@ -103,15 +111,14 @@ class StoredMesh:
     def _found(self, mesh_id: str, host: str, port: int) -> MeshConfig:
         parts = _load()
         parts.MeshNames(mesh_id)
+        listen = choose_address(host, port)
         self.login_key()
         certificate = parts.make_certificate("scout-mesh")
-        port = port or _find_free_port(host)
-        state = parts.ServerState(mesh_id=mesh_id, host=host or _ALL, port=port)
+        state = parts.ServerState(mesh_id=mesh_id, host=listen.host, port=listen.port)
         self._open_server_folder().prepare(state, self._list_own_logins(), _make_seed(), certificate)
-        hosts = (host,) if host else _list_addresses()
         return MeshConfig(
             mesh_id=mesh_id,
-            url=",".join(parts.build_url(one, port) for one in hosts),
+            url=",".join(parts.build_url(one, listen.port) for one in listen.hosts),
             founder_key=self.keys().public_key,
             founder=True,
             serves=True,
@@ -223,20 +230,3 @@ def _make_seed() -> str:
 
 def _split_urls(config: MeshConfig) -> tuple[str, ...]:
     return tuple(config.url.split(","))
-
-
-def _find_free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
-
-
-def _list_addresses() -> tuple[str, ...]:
-    """Return the address from which this machine would reach others; nothing is sent to find it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return ("127.0.0.1",)
-        return (str(probe.getsockname()[0]),)

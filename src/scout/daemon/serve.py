@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from uvicorn.loops.auto import auto_loop_factory
@@ -20,11 +20,13 @@ from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
+from scout.broker.operations.publication import find_publication
 from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.connectors import StoredConnectors
 from scout.daemon.harnesses import build_harnesses
 from scout.daemon.installation import SystemInstallation
+from scout.daemon.lazy_a2a import AgentCards, LazyA2a
 from scout.daemon.lazy_mcp import LazyMcp
 from scout.daemon.mesh import StoredMesh
 from scout.daemon.secret_file import (
@@ -35,9 +37,12 @@ from scout.daemon.secret_file import (
     read_page_key,
 )
 from scout.daemon.server import Server, Tether
+from scout.daemon.telemetry import LazyTelemetry, build_telemetry
 from scout.daemon.time_zones import SystemZones
 from scout.daemon.trial import play_check, remove_trials
+from scout.identity.path import AgentPath
 from scout.ports import Sink
+from scout.protocol.agents import Publication
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_project, add_root, set_project
@@ -86,14 +91,17 @@ async def _serve(
     database = Database(store)
     try:
         access = PageAccess(read_page_key(Path(settings.page_key)), url)
-        broker = _build_broker(settings, database, ids)
+        telemetry = build_telemetry(os.environ, settings.telemetry)
+        broker = _build_broker(settings, database, ids, telemetry)
         broker.services.page_url = access.url
         try:
             await broker.start(token, getpass.getuser(), socket.gethostname(), _build_status(settings, url))
             scout = await broker.admit(Credential(secret=token))
             status = await scout.call(ShowStatus())
             tether = scout if tethered else None
-            await _listen(settings, broker, access, sockets, ready=lambda: ready(status), tethered=tether)
+            await _listen(
+                settings, broker, access, sockets, telemetry, ready=lambda: ready(status), tethered=tether
+            )
         finally:
             await broker.close()
     finally:
@@ -105,19 +113,21 @@ async def _listen(
     broker: Broker,
     access: PageAccess,
     sockets: list[socket.socket],
+    telemetry: LazyTelemetry | None,
     *,
     ready: Callable[[], None],
     tethered: LocalScout | None,
 ) -> None:
     """Listen until stopped. `tethered`: stops the sessions when the tether is cut."""
-    mcp = LazyMcp(__version__)
+    mcp, a2a = LazyMcp(__version__), LazyA2a()
     application = Application(
         broker,
         version=__version__,
         comment=settings.rules.periods.stream_comment,
         counters=broker.counters,
         hosts=(settings.host, access.host),
-        mounts=(mcp,),
+        mounts=(mcp, a2a),
+        open_surfaces=(_build_cards(broker),),
         page=WebPage(broker, access, settings.rules.periods.browser_session),
     )
     server = Server(application, ready)
@@ -126,8 +136,11 @@ async def _listen(
         loop.add_signal_handler(number, server.stop)
     gc.collect()
     gc.freeze()  # these objects live as long as the daemon: the collector can skip them
-    gc.set_threshold(20_000, 20, 50)  # records have no cycles, so frequent collections find nothing
-    mcp.begin_when_idle(application.count_requests)
+    gc.set_threshold(5_000, 50, 50)  # small steps; records have no cycles and are not looked at
+    if settings.mcp.preload:
+        mcp.begin_when_idle(application.count_requests)
+    if telemetry is not None:
+        telemetry.begin(application.list_counters)
     tether = Tether(server.stop) if tethered is not None else None
     try:
         await server.serve(sockets)
@@ -135,10 +148,20 @@ async def _listen(
         if tether is not None and tethered is not None:
             await tether.close(tethered, broker.dispatcher.wait_until_idle)
         await mcp.close()
+        await a2a.close()
     _LOG.info("stopped")
 
 
-def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
+def _build_cards(broker: Broker) -> AgentCards:
+    def find(path: AgentPath) -> Awaitable[Publication | None]:
+        return broker.read(lambda ledger: find_publication(ledger, broker.services, path))
+
+    return AgentCards(find, __version__)
+
+
+def _build_broker(
+    settings: Settings, database: Database, ids: SystemIds, telemetry: LazyTelemetry | None
+) -> Broker:
     limits, clock = settings.rules.limits, SystemClock()
     return Broker(
         database,
@@ -168,6 +191,7 @@ def _build_broker(settings: Settings, database: Database, ids: SystemIds) -> Bro
         play_check=lambda wish: play_check(wish, settings),
         kits=StoredConnectors(Path(settings.connectors)),
         mesh=StoredMesh(Path(settings.home) / "mesh", Path(settings.node_key), clock.now),
+        telemetry=telemetry,
     )
 
 

@@ -108,6 +108,12 @@ def name_directory_agent(
     return check_name(fold_segment(f"{fold(parent_folder)}-{name}"))
 
 
+def list_import_names(name: str, system: str, source_id: str) -> tuple[str, ...]:
+    """Return the names that an imported record may get, best first: its own, with its system, with a hash."""
+    own = fold(name) or system
+    return own, f"{own}-{system}", f"{own}-{system}-{_hash_short(source_id)}"
+
+
 def name_operator(login: str) -> str:
     """Return the operator's user id: the folded login name, or `me` if it is empty or reserved."""
     user = fold(login)

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 from scout.base.refusal import Refused
 from scout.mcp.address import Named, build_path
+from scout.model.access.token import TokenKind
 from scout.model.agent import ToolRole
 from scout.model.problems.request import Forbidden
-from scout.model.token import TokenKind
 from scout.protocol.agents import Identity, Resolve, WhoAmI
 from scout.protocol.scout import Scout
 

@@ -14,7 +14,7 @@ from scout.base.codec import decode, render
 from scout.base.refusal import Refused
 from scout.mcp.caller import McpCaller, get_caller
 from scout.model.events.envelope import Event
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 
 SubscriptionContext = ServerRequestContext[Any, Any]
 Touched = Callable[[Event, str | None], list[ServerEvent]]

@@ -74,6 +74,11 @@ class Connection:
         return str(_get_info(self.client).get("server_id", ""))
 
     @property
+    def is_clustered(self) -> bool:
+        """Whether the server belongs to a cluster."""
+        return bool(_get_info(self.client).get("cluster"))
+
+    @property
     def known_urls(self) -> tuple[str, ...]:
         """Other servers of the same cluster."""
         return tuple(one.geturl() for one in self.client.discovered_servers)

@@ -8,12 +8,11 @@ import msgspec
 from scout.mesh.connection import Connection
 from scout.mesh.names import CONSUMER
 from scout.mesh.pull import Pulled, Puller
-from scout.model.mesh.envelope import ENVELOPE_LIMIT
 from scout.ports.mesh import MeshInlet
 
 _LOG = logging.getLogger("scout.mesh")
-_BATCH = 64
-_AT_ONCE = 32  # so that they share a commit of the store
+_BATCH = 256
+_AT_ONCE = 128  # so that they share a commit of the store
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0  # seconds until an envelope is offered again
 
 
@@ -38,10 +37,7 @@ async def _hand_over(
 
 
 async def _offer(message: Pulled, inlet: MeshInlet) -> bytes:
-    """Return what the server is told about a message: stored, offer it again, or drop it."""
-    if len(message.data) > ENVELOPE_LIMIT:
-        _LOG.warning("dropped an envelope of %d bytes on %s", len(message.data), message.subject)
-        return b"+TERM too large"
+    """Return what the server is told about a message: stored, or offer it again."""
     try:
         taken = await inlet.take_envelope(message.data)
     except Exception:  # noqa: BLE001 (whatever one envelope causes, the next ones must arrive)

@@ -1,5 +1,7 @@
 """The identity key of this node: Ed25519. It signs what Scout made, and never what a server sent."""
 
+import functools
+
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
@@ -25,8 +27,12 @@ class IdentityKey:
 def is_signed(public_key: str, data: bytes, signature: str) -> bool:
     """Whether the signature is valid. False for anything that is not a key or a signature."""
     try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
-        key.verify(bytes.fromhex(signature), data)
+        _load_key(public_key).verify(bytes.fromhex(signature), data)
     except (ValueError, InvalidSignature):
         return False
     return True
+
+
+@functools.lru_cache(maxsize=4096)
+def _load_key(public_key: str) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))

@@ -175,7 +175,10 @@ class NatsLink:
             return
         same = connected == self._status.connected
         since = self._status.since if same else self._now()
-        self._status = LinkStatus(connected=connected, since=since, server_version=version, problem=problem)
+        refused = down is not None and down.refused is not None
+        self._status = LinkStatus(
+            connected=connected, since=since, server_version=version, problem=problem, refused=refused
+        )
         await inlet.take_state(self._status)
 
     # -- sending -------------------------------------------------------------------------------------
@@ -210,6 +213,10 @@ class NatsLink:
         if removed:
             self._streams.discard(node_id)
             await remove_node(connection, self._names, node_id)
+
+    async def tell_member(self, node_id: str, data: bytes) -> None:
+        """Publish a member entry and leave the streams alone."""
+        await put_key(self._get_connection(), get_key(self._names.members, node_id), data)
 
     def _get_connection(self) -> Connection:
         if self._connection is None:

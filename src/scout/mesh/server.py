@@ -29,6 +29,7 @@ _START = 15.0  # seconds until it answers: a large store takes a while to be rea
 _PAUSE = 0.1
 _LINES = 8
 _WIDTH = 300
+_LOCAL = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # how this machine reaches a server on all addresses
 _VERSION = re.compile(r"v?(\d+\.\d+\.\d+\S*)")
 
 
@@ -62,7 +63,7 @@ class ServerState(Record):
     @property
     def local_url(self) -> str:
         """The URL for this machine."""
-        return build_url("127.0.0.1" if self.host == "0.0.0.0" else self.host, self.port)
+        return build_url(_LOCAL.get(self.host, self.host), self.port)
 
 
 class ServerFolder:
@@ -135,18 +136,19 @@ class NatsServer:
         self._own = own
         self._certificate = certificate
         self._changing = asyncio.Lock()
+        self._unread = False  # whether the running server has not read the configuration
 
     async def start(self) -> ServerStatus:
         """Start it, or find the one that runs."""
         async with self._changing:
             if await self._find() is None:
-                await asyncio.to_thread(self._begin)
+                await _finish(self._begin)
             await self._wait_until_ready()
         return await self.check()
 
     async def stop(self) -> None:
         async with self._changing:
-            await asyncio.to_thread(self._process.stop)
+            await _finish(self._process.stop)
 
     async def check(self) -> ServerStatus:
         """Ask the server how it is."""
@@ -164,9 +166,10 @@ class NatsServer:
     async def set_logins(self, logins: Mapping[str, str], invitations: Mapping[str, str]) -> None:
         """Write who may log in, and let a running server read it; it cuts those that are not listed."""
         async with self._changing:
-            changed = await asyncio.to_thread(self._store, logins, invitations)
-            if changed and await self._find() is not None:
+            self._unread = await asyncio.to_thread(self._store, logins, invitations) or self._unread
+            if self._unread and await self._find() is not None:
                 await self._reload()
+            self._unread = False
 
     def _store(
         self, nodes: Mapping[str, str] | None = None, invitations: Mapping[str, str] | None = None
@@ -258,6 +261,16 @@ class NatsServer:
         subject = f"$SYS.REQ.SERVER.{connection.server_id}.{what}"
         reply = await connection.request(subject, msgspec.json.encode(request or {}))
         return msgspec.json.decode(reply.data, type=dict[str, Any])
+
+
+async def _finish(work: Callable[[], None]) -> None:
+    """Do blocking work to its end, also if the caller is cancelled, who keeps the lock until then."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise
 
 
 def find_program(interpreter: str = sys.executable) -> str:

@@ -16,6 +16,7 @@ _HEADERS = 4096
 _DAY = 86_400 * _SECOND
 _STREAM_EXISTS = 10058
 _NOT_FOUND = {10014, 10059}  # consumer, stream
+_TOO_FEW_SERVERS = {10005, 10023, 10074}  # no peers, no room, no cluster
 
 _ENVELOPES: dict[str, Any] = {
     "retention": "workqueue",
@@ -26,7 +27,6 @@ _ENVELOPES: dict[str, Any] = {
     "max_msg_size": ENVELOPE_LIMIT + _HEADERS,
     "max_age": 7 * _DAY,  # far longer than a sender keeps trying
     "duplicate_window": 120 * _SECOND,
-    "num_replicas": 1,
 }
 _RECEIVER: dict[str, Any] = {
     "durable_name": CONSUMER,
@@ -47,7 +47,6 @@ _BUCKET: dict[str, Any] = {
     "allow_direct": True,
     "allow_rollup_hdrs": False,
     "deny_delete": True,
-    "num_replicas": 1,
 }
 # The server writes a marker when a heartbeat expires, which tells every watcher.
 _MARKERS: dict[str, Any] = {"subject_delete_marker_ttl": 600 * _SECOND, "max_msg_size": 8192}
@@ -85,14 +84,30 @@ async def remove_node(connection: Connection, names: MeshNames, node_id: str) ->
 def check_response(response: dict[str, Any], *, missing: bool = False) -> dict[str, Any]:
     """Return a response of the server without an error. `missing`: what is not there is no error."""
     error: dict[str, Any] = response.get("error") or {}
-    if error and not (missing and error.get("err_code") in _NOT_FOUND):
+    if error and not (missing and _get_code(response) in _NOT_FOUND):
         raise MeshDown(f"the server refused: {error.get('description', 'no reason given')}")
     return response
 
 
 async def _make_stream(connection: Connection, name: str, config: dict[str, Any]) -> None:
-    """Make a stream. One with another configuration stays as it is: the operator of the server set it so."""
-    response = await connection.call(f"STREAM.CREATE.{name}", {"name": name, **config})
-    error: dict[str, Any] = response.get("error") or {}
-    if error.get("err_code") != _STREAM_EXISTS:
+    """Make a stream. One with another configuration stays as it is: the operator of the server set it so.
+
+    A cluster keeps it on three of its servers, so that it may lose one.
+    """
+    response = await _create_stream(connection, name, config, 3 if connection.is_clustered else 1)
+    if _get_code(response) in _TOO_FEW_SERVERS:
+        response = await _create_stream(connection, name, config, 1)
+    if _get_code(response) != _STREAM_EXISTS:
         check_response(response)
+
+
+async def _create_stream(
+    connection: Connection, name: str, config: dict[str, Any], replicas: int
+) -> dict[str, Any]:
+    request = {"name": name, "num_replicas": replicas, **config}
+    return await connection.call(f"STREAM.CREATE.{name}", request)
+
+
+def _get_code(response: dict[str, Any]) -> int | None:
+    error: dict[str, Any] = response.get("error") or {}
+    return error.get("err_code")

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from scout.base.codec import decode, to_plain
 from scout.base.ids import derive_id
@@ -13,6 +14,7 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.base.time import Time
 from scout.identity.path import AgentPath, Kind, ModelRole
+from scout.model.imported import Origin
 
 
 class Lifecycle(StrEnum):
@@ -72,7 +74,8 @@ class PermissionProfile(StrEnum):
 class AgentConfig(Record):
     """The settings of an agent that its owner may change. `command`: the program of the `command` harness.
 
-    `effort`: how much its model thinks, in the words of its harness.
+    `effort`: how much its model thinks, in the words of its harness. `url`: where an agent of another system
+    answers, for the harness `a2a`; `credential_file`: the file with the token that is sent there.
     """
 
     name: str | None = None
@@ -87,6 +90,8 @@ class AgentConfig(Record):
     wake_policy: WakePolicy = WakePolicy.ON_DEMAND
     permission_profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
     effort: str | None = None
+    url: str | None = None
+    credential_file: str | None = None
 
 
 def is_self_connected(config: AgentConfig) -> bool:
@@ -95,7 +100,11 @@ def is_self_connected(config: AgentConfig) -> bool:
 
 
 class Agent(Mutable):
-    """One agent. Its path is its full name; `definition_id`, `workspace`, `profile` form its base handle."""
+    """One agent. Its path is its full name; `definition_id`, `workspace`, `profile` form its base handle.
+
+    `moved_to`: the id of the node that it moved to; the record here is a forward to it. `moved_from`: the id
+    of the node that it came from. `published_at`: since when agents of other systems reach it by A2A.
+    """
 
     owner: str | None
     path: AgentPath
@@ -118,11 +127,20 @@ class Agent(Mutable):
     # Volatile: the sweeper records the latest activity here; its next check is one idle timeout later.
     last_active_at: Time | None = None
     sleeping_since: Time | None = None
+    moved_to: str | None = None
+    moved_from: str | None = None
+    imported_from: Origin = UNSET
+    published_at: Time | None = None
 
     @property
     def is_remote(self) -> bool:
-        """Whether another node lists this agent: it has no row here, and its node stands as its creator."""
-        return self.created_by.startswith("nod_")
+        """Whether the agent lives on another node: it moved there, or that node stands as its creator."""
+        return self.moved_to is not None or self.created_by.startswith("nod_")
+
+    @property
+    def home_id(self) -> str:
+        """The id of the node on which a remote agent lives."""
+        return self.moved_to or self.created_by
 
     @property
     def is_person(self) -> bool:
@@ -148,12 +166,64 @@ def move_agent(agent: Agent, move: AgentMove, now: Time, *, seen: int | None = N
     return mark_active(moved_agent, now)
 
 
+def leave_for_node(agent: Agent, node_id: str, node: str, now: Time) -> Agent:
+    """Return the forward that stays behind when an agent moves to another node; no program runs for it."""
+    moved = move_record(AGENT, agent, AgentMove.RETIRE, now, field="lifecycle", sleeping_since=None)
+    return msgspec.structs.replace(moved, moved_to=node_id, node=node)
+
+
+def return_from_move(agent: Agent, node: str, now: Time) -> Agent:
+    """Return an agent whose move came to nothing: it lives on this node as before."""
+    return move_record(
+        AGENT, agent, AgentMove.REVIVE, now, field="lifecycle", moved_to=None, node=node, last_active_at=now
+    )
+
+
+def arrive_from_node(
+    moved: Agent, node_id: str, now: Time, *, node: str, path: AgentPath, known: Agent | None
+) -> Agent:
+    """Return an agent that came from another node; `known` is the forward that it left here before.
+
+    Its folders and its parent are those of the other machine.
+    """
+    return msgspec.structs.replace(
+        moved,
+        revision=max(moved.revision, known.revision if known else 0) + 1,
+        updated_at=now,
+        owner=path.user,
+        path=path,
+        node=node,
+        lifecycle=Lifecycle.ACTIVE,
+        parent_id=None,
+        birth_branch=known.birth_branch if known else None,
+        project_root=known.project_root if known else None,
+        working_dir=known.working_dir if known else None,
+        config=msgspec.structs.replace(
+            moved.config, workspace_dir=known.config.workspace_dir if known else None
+        ),
+        last_active_at=now,
+        sleeping_since=None,
+        moved_to=None,
+        moved_from=node_id,
+    )
+
+
 def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes: Any) -> Agent:
     """Return the agent with another config, role or folder; its names never change."""
     for name in sorted(changes.keys() - _CHANGEABLE):
         problem = f"an agent's {name} cannot be changed; these can: {', '.join(sorted(_CHANGEABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))
     return change_record("agent", agent, now, seen=seen, **changes)
+
+
+def publish_agent(agent: Agent, now: Time) -> Agent:
+    """Return the agent as reachable by A2A; one that is published stays so since then."""
+    return agent if agent.published_at is not None else change_record("agent", agent, now, published_at=now)
+
+
+def unpublish_agent(agent: Agent, now: Time) -> Agent:
+    """Return the agent as no longer reachable by A2A."""
+    return agent if agent.published_at is None else change_record("agent", agent, now, published_at=None)
 
 
 def mark_active(agent: Agent, now: Time) -> Agent:

@@ -2,10 +2,13 @@
 
 from enum import StrEnum
 
+from msgspec import UNSET
+
 from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
+from scout.model.imported import Origin
 
 
 class AliasState(StrEnum):
@@ -60,6 +63,7 @@ class Alias(Mutable):
     reason: str = ""
     until_session_ends: bool = False
     created_by: str
+    imported_from: Origin = UNSET
 
 
 def check_target(target: AliasTarget) -> AliasTarget:

@@ -6,6 +6,8 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
+_LONGEST_NAME = 200
+
 
 class ReplyMode(StrEnum):
     """How the asker receives the result."""
@@ -36,6 +38,13 @@ class AskedChild(StrEnum):
     SEARCH = "search"
 
 
+class AskOrigin(Record):
+    """How a client outside of Scout names an ask: `context_id` groups asks, `message_id` is the message."""
+
+    context_id: str
+    message_id: str
+
+
 class AskLink(Record, omit_defaults=True):
     """An ask of another node in a chain: who waits for whom, and a hash of what was asked."""
 
@@ -54,6 +63,7 @@ class Ask(Record):
     """One ask. `resolved`: the canonical address of its target; `chain`: the asks it is nested in.
 
     `ancestors`: those of the chain that other nodes hold, so that a loop across nodes is found.
+    `traceparent`: the W3C context of what caused it, if that is traced.
     """
 
     id: str
@@ -79,12 +89,14 @@ class Ask(Record):
     card_id: str | None = None
     chain: tuple[str, ...] = ()
     ancestors: tuple[AskLink, ...] = ()
+    origin: AskOrigin | None = None
     created_at: Time
     expires_at: Time | None = None
+    traceparent: str | None = None
 
 
 class AskReceipt(Record, omit_defaults=True):
-    """The result returned to the asker once the ask is on disk.
+    """The result returned to the asker once the ask is on disk. `node`: the target's, if it is another one.
 
     Harness and model: `requested` by the ask, `resolved` by the settings, `observed` in the session.
     """
@@ -97,6 +109,7 @@ class AskReceipt(Record, omit_defaults=True):
     phase: str
     target: str
     address: str | None = None
+    node: str | None = None
     canonical: str | None = None
     endpoint_id: str | None = None
     session_id: str | None = None
@@ -121,7 +134,11 @@ class AskReceipt(Record, omit_defaults=True):
 
 
 def check_ask(ask: Ask) -> Ask:
-    """Return the ask; refuse a session policy that contradicts its target session."""
+    """Return the ask; refuse a session policy that contradicts its target session, and long names."""
+    origin = ask.origin
+    if origin is not None and max(len(origin.context_id), len(origin.message_id)) > _LONGEST_NAME:
+        problem = f"a name of your own for an ask has at most {_LONGEST_NAME} characters"
+        raise Refused(BadRequest(problem=problem, field="origin"))
     names = ask.session_policy in (SessionPolicy.EXISTING, SessionPolicy.FORK)
     if names != (ask.target_session_id is not None):
         problem = "existing and fork need a session; new and reuse take none"

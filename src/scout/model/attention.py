@@ -6,7 +6,7 @@ from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.permission import PermissionRequest
+from scout.model.access.permission import PermissionRequest
 from scout.model.ref import Ref
 
 

@@ -5,12 +5,14 @@ import re
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET
 
 from scout.base.ids import derive_id
 from scout.base.machine import Mutable, change_record
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.base.time import Time
+from scout.model.imported import Origin
 from scout.model.mesh_receipt import MeshReceipt
 from scout.model.problems.request import TooLarge
 
@@ -47,6 +49,7 @@ class Conversation(Mutable):
     quiet: bool = False
     archived_at: Time | None = None
     created_by: str
+    imported_from: Origin = UNSET
 
 
 class Member(Mutable):
@@ -100,6 +103,7 @@ class Message(Record):
     flight_id: str | None = None
     created_at: Time
     redacted_at: Time | None = None
+    imported_from: Origin = UNSET
 
 
 class DeliveryReceipt(Record):

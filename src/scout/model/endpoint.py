@@ -1,5 +1,6 @@
 """Endpoints: the current way to reach an agent, as one attachment to one harness on one node."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +25,15 @@ class EndpointState(StrEnum):
     FAILED = "failed"
     STALE = "stale"
     STOPPED = "stopped"
+
+
+class ProgramState(StrEnum):
+    """What the program behind an endpoint does. `unknown`: there is not enough evidence."""
+
+    WORKING = "working"
+    WAITING = "waiting"
+    IDLE = "idle"
+    UNKNOWN = "unknown"
 
 
 class EndpointMove(StrEnum):
@@ -129,7 +139,8 @@ class Endpoint(Mutable):
     """One way to reach an agent. A new process, node or session is a new endpoint.
 
     `held`: the broker holds the process, so it needs no heartbeat. `isolated_for`: the agent whose isolated
-    ask created it; it is a route for that agent only.
+    ask created it; it is a route for that agent only. `program_state`: what was seen on its screen, for a
+    program that Scout only sees; for others it follows from the state.
     """
 
     agent_id: str
@@ -146,6 +157,7 @@ class Endpoint(Mutable):
     held: bool = False
     isolated_for: str | None = None
     failure: EndpointFailure | None = None
+    program_state: ProgramState | None = None
 
 
 def move_endpoint(
@@ -187,6 +199,34 @@ def is_online(endpoint: Endpoint, now: Time, within: float = 90) -> bool:
     if endpoint.state not in ACTIVE:
         return False
     return endpoint.held or (endpoint.last_seen is not None and now.since(endpoint.last_seen) <= within)
+
+
+def get_program_state(endpoint: Endpoint, now: Time, within: float = 90) -> ProgramState | None:
+    """Return what the program behind an endpoint does; None if the endpoint has ended or not yet begun."""
+    if endpoint.state in (EndpointState.UNREACHABLE, EndpointState.STALE):
+        return ProgramState.UNKNOWN
+    if endpoint.state not in ACTIVE:
+        return None
+    if not is_online(endpoint, now, within):
+        return ProgramState.UNKNOWN
+    if endpoint.program_state is not None:
+        return endpoint.program_state
+    return ProgramState.WORKING if endpoint.state is EndpointState.WORKING else ProgramState.IDLE
+
+
+# Of several programs, the one that a person should know about comes first.
+_TOLD_FIRST = (ProgramState.WAITING, ProgramState.WORKING, ProgramState.UNKNOWN, ProgramState.IDLE)
+
+
+def choose_program_state(states: Iterable[ProgramState | None]) -> ProgramState | None:
+    """Return what an agent's programs do in one word; None if none is running."""
+    found = set(states)
+    return next((state for state in _TOLD_FIRST if state in found), None)
+
+
+def observe_program(endpoint: Endpoint, state: ProgramState, now: Time) -> Endpoint:
+    """Record what was seen on the screen of the program."""
+    return change_record("endpoint", endpoint, now, program_state=state)
 
 
 def is_news(

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from scout.base.record import Record
-from scout.base.time import Time
 from scout.model.agent import Agent
 from scout.model.attention import Attention
 from scout.model.endpoint import ACTIVE, Endpoint
@@ -16,13 +15,6 @@ from scout.model.work_item import WorkItem
 
 ONLINE = "online"
 PAUSED = "paused"
-
-
-class Moment(Record):
-    """A moment of the past: its time, and the number of the last event before it."""
-
-    at: Time
-    seq: int
 
 
 class FollowedKind(NamedTuple):

@@ -46,17 +46,22 @@ NODE = Machine(
 
 
 class Pause(Record, omit_defaults=True):
-    """Since when a paused machine starts no turns and wakes no agents, and who paused it."""
+    """Since when a paused machine starts no turns and wakes no agents, and who paused it.
+
+    `until_restart`: the next start of the daemon ends the pause.
+    """
 
     since: Time
     by: str
     reason: str = ""
+    until_restart: bool = False
 
     @property
     def words(self) -> str:
         """The text shown for everything that waits for the pause to end."""
         why = f" ({self.reason})" if self.reason else ""
-        return f"paused since {str(self.since)[11:16]} UTC{why}: it starts after `scout resume`"
+        end = "`scout resume` or `scout restart`" if self.until_restart else "`scout resume`"
+        return f"paused since {str(self.since)[11:16]} UTC{why}: it starts after {end}"
 
 
 class Node(Mutable):
@@ -79,11 +84,15 @@ class Node(Mutable):
     lost_at: Time | None = None
 
 
-def pause_node(node: Node, by: str, now: Time, *, reason: str = "") -> Node:
-    """Pause the machine: it starts no turns. A paused machine keeps its first pause."""
+def pause_node(node: Node, by: str, now: Time, *, reason: str = "", until_restart: bool = False) -> Node:
+    """Pause the machine: it starts no turns. A paused machine keeps its first pause.
+
+    `until_restart`: the next start of the daemon ends the pause.
+    """
     if node.paused is not None:
         return node
-    return change_record("node", node, now, paused=Pause(since=now, by=by, reason=reason))
+    pause = Pause(since=now, by=by, reason=reason, until_restart=until_restart)
+    return change_record("node", node, now, paused=pause)
 
 
 def resume_node(node: Node, now: Time) -> Node:

@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 
 from scout.base.machine import Machine
 from scout.base.record import Record
+from scout.model.access.allowance import ALLOWANCE, Allowance
+from scout.model.access.grant import GRANT, Grant
+from scout.model.access.token import TOKEN, Token
 from scout.model.agent import AGENT, Agent
 from scout.model.alias import ALIAS, Alias
-from scout.model.allowance import ALLOWANCE, Allowance
 from scout.model.ask import Ask
 from scout.model.attention import ATTENTION, Attention
 from scout.model.card import CARD, Card
@@ -14,7 +16,6 @@ from scout.model.conversation import Conversation, Message
 from scout.model.delivery import DELIVERY, Delivery
 from scout.model.endpoint import ENDPOINT, Endpoint
 from scout.model.flight import FLIGHT, Flight
-from scout.model.grant import GRANT, Grant
 from scout.model.mesh.member import INVITATION, Invitation
 from scout.model.mesh.outbox import OUTBOX, OutboxEntry
 from scout.model.node import NODE, Node
@@ -26,8 +27,8 @@ from scout.model.people.user import KEY, USER, ConnectorKey, User
 from scout.model.question import QUESTION, Question
 from scout.model.ref import PREFIXES, RefKind
 from scout.model.reservation import RESERVATION, Reservation
+from scout.model.retention.archive import ARCHIVE, Archive
 from scout.model.session import SESSION, Session
-from scout.model.token import TOKEN, Token
 from scout.model.usage import Usage
 from scout.model.work_item import WORK_ITEM, WorkItem
 
@@ -63,6 +64,7 @@ _TABLE = (
     Noun(RefKind.CARD, Card, CARD),
     Noun(RefKind.CHAT_POST, ChatPost, CHAT_POST),
     Noun(RefKind.ALIAS, Alias, ALIAS),
+    Noun(RefKind.ARCHIVE, Archive, ARCHIVE),
     Noun(RefKind.USAGE, Usage),
     Noun(RefKind.USER, User, USER),
     Noun(RefKind.KEY, ConnectorKey, KEY, frozenset({"last_used_at"})),

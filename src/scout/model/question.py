@@ -3,11 +3,13 @@
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET
 
 from scout.base.machine import Machine, Mutable, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
+from scout.model.imported import Origin
 from scout.model.waiting import OwedMove
 from scout.model.work_item import WorkItem, create_work
 
@@ -78,6 +80,7 @@ class Question(Mutable):
     ask_id: str | None = None
     flight_id: str | None = None
     work_item_id: str | None = None
+    imported_from: Origin = UNSET
 
     @property
     def owed_move(self) -> OwedMove | None:

@@ -13,6 +13,7 @@ class RefKind(StrEnum):
     AGENT = "agent"
     ALLOWANCE = "allowance"
     ALIAS = "alias"
+    ARCHIVE = "archive"
     ASK = "ask"
     ATTENTION = "attention"
     BINDING = "binding"
@@ -43,6 +44,7 @@ PREFIXES = {
     RefKind.AGENT: "agt",
     RefKind.ALLOWANCE: "alw",
     RefKind.ALIAS: "als",
+    RefKind.ARCHIVE: "arc",
     RefKind.ASK: "ask",
     RefKind.ATTENTION: "att",
     RefKind.BINDING: "bnd",

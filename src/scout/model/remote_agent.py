@@ -46,7 +46,7 @@ def build_remote_agent(
         created_at=entry.updated_at,
         updated_at=entry.updated_at,
         owner=owner,
-        path=_scope_path(entry.path, owner),
+        path=scope_path(entry.path, owner),
         kind=entry.path.kind,
         definition_id=entry.definition_id,
         workspace=entry.workspace,
@@ -71,7 +71,7 @@ def build_remote_agent(
     )
 
 
-def _scope_path(path: AgentPath, owner: str) -> AgentPath:
+def scope_path(path: AgentPath, owner: str) -> AgentPath:
     """Return the path below the owner here. The user in an entry is a name on another machine."""
     user = path.user
     return path if user is None else AgentPath.parse(f"/{owner}{str(path)[len(user) + 1 :]}")

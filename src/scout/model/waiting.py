@@ -29,6 +29,9 @@ class WaitingOn(Record):
     until: Time | None = None
 
 
+WAIT_ENDS = "wait_ends"  # the period of a wait that ends by itself: nothing is owed, it ends at its time
+
+
 class OwedMove(NamedTuple):
     """Since when the next move of a record is owed, and the setting for when it is overdue."""
 

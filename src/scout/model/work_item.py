@@ -4,13 +4,15 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.flight import Flight, FlightState
-from scout.model.waiting import OwedMove, WaitingKind, WaitingOn
+from scout.model.imported import Origin
+from scout.model.waiting import WAIT_ENDS, OwedMove, WaitingKind, WaitingOn
 
 
 class WorkState(StrEnum):
@@ -140,6 +142,7 @@ class WorkItem(Mutable):
     question_id: str | None = None
     due_at: Time | None = None
     settled_at: Time | None = None
+    imported_from: Origin = UNSET
 
     @property
     def awaits(self) -> str | None:
@@ -149,10 +152,17 @@ class WorkItem(Mutable):
 
     @property
     def owed_move(self) -> OwedMove | None:
-        """The move that is owed for an unsettled item; a wait until a time is owed from then on."""
+        """The move that is owed for an unsettled item, or when its wait ends by itself."""
         period = WORK_PERIODS.get(self.state)
         until = self.waiting_on.until if self.waiting_on is not None else None
-        return OwedMove(period, max(self.updated_at, until or self.updated_at)) if period else None
+        if until is not None:
+            return OwedMove(WAIT_ENDS, until)
+        return OwedMove(period, self.updated_at) if period else None
+
+
+def list_parties(item: WorkItem) -> tuple[str | None, ...]:
+    """Return the agents that have a part in an item: its owner, requester, reviewer and holder."""
+    return (item.owner_id, item.requester_id, item.reviewer_id, item.next_move_owner_id)
 
 
 # The fields that can be edited without a move.

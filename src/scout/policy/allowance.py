@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.access.allowance import Allowance, AllowanceKind, AllowanceScope, is_valid_allowance
+from scout.model.access.permission import PermissionRequest
 from scout.model.agent import PermissionProfile
-from scout.model.allowance import Allowance, AllowanceKind, AllowanceScope, is_valid_allowance
-from scout.model.permission import PermissionRequest
 
 # Read-only tools, by the names that the harnesses use.
 _READS = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "read", "search"})

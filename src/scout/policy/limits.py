@@ -15,6 +15,7 @@ from scout.model.delivery import Backoff, back_off
 from scout.model.problems.request import RateLimited, TooLarge
 from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
 from scout.policy.directory import Party
+from scout.policy.retention import YOUNGEST
 from scout.policy.roles import Roles
 
 ExitCheck = Literal["block", "nudge", "clean"]
@@ -113,6 +114,12 @@ class Chats(Record):
     high_risk_in_groups: bool = False
 
 
+class Retention(Record):
+    """`archive_after`: seconds after which the log is archived; None keeps all of it in the store."""
+
+    archive_after: Annotated[float, msgspec.Meta(ge=YOUNGEST)] | None = None
+
+
 class Rules(Record):
     """Every setting that decisions depend on: the part of the settings that pure code receives.
 
@@ -124,6 +131,7 @@ class Rules(Record):
     routing: Routing = Routing()
     chats: Chats = Chats()
     roles: Roles = Roles()
+    retention: Retention = Retention()
     exit_check: ExitCheck = "block"
 
     @property

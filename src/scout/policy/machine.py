@@ -5,7 +5,9 @@ from enum import StrEnum
 
 from scout.base.record import Record
 from scout.base.refusal import Remedy
+from scout.base.time import Time
 from scout.model.problems.session import Missing
+from scout.policy.sentences import describe_node_state, format_since
 
 LOW_SPACE = 256 * 1024 * 1024  # bytes
 _WORKING = ("running", "starting")
@@ -25,6 +27,7 @@ class MachinePart(StrEnum):
     HARNESS = "harness"
     CONNECTOR = "connector"
     HISTORY = "history"
+    MESH = "mesh"
 
 
 class MachineProblem(Record, omit_defaults=True):
@@ -50,6 +53,7 @@ class MachineFacts(Record):
     `damage`: what SQLite said about the file, if anything. `free`: bytes left where the store is.
     `installed`: the version on disk, which differs from `running` after an upgrade. `connectors`: the state
     of each one. `history`: events that the history has read, and all events, while it is being built.
+    `unreachable`: machines of the mesh that do not answer, and since when.
     """
 
     damage: str = ""
@@ -60,6 +64,7 @@ class MachineFacts(Record):
     harnesses: Mapping[str, HarnessFact] = {}
     connectors: Mapping[str, str] = {}
     history: tuple[int, int] | None = None
+    unreachable: Mapping[str, Time | None] = {}
 
 
 def list_machine_problems(facts: MachineFacts) -> tuple[MachineProblem, ...]:
@@ -71,6 +76,7 @@ def list_machine_problems(facts: MachineFacts) -> tuple[MachineProblem, ...]:
         *_check_harnesses(facts),
         *_check_connectors(facts),
         *_check_history(facts),
+        *_check_mesh(facts),
     ]
     return tuple(sorted(found, key=lambda one: one.hint))
 
@@ -124,3 +130,10 @@ def _check_history(facts: MachineFacts) -> Iterator[MachineProblem]:
         indexed, events = facts.history
         says = f"The history is being built: {indexed} of {events} events can be shown as they were."
         yield MachineProblem(part=MachinePart.HISTORY, says=says, hint=True)
+
+
+def _check_mesh(facts: MachineFacts) -> Iterator[MachineProblem]:
+    look = Remedy(operation="mesh.nodes", parameters={}, why="since when, and what waits for it")
+    for name, since in facts.unreachable.items():
+        says = f"{name} is {describe_node_state('unreachable', format_since(since))}."
+        yield MachineProblem(part=MachinePart.MESH, says=says, remedies=(look,))

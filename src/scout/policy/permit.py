@@ -7,12 +7,12 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.path import AgentPath
+from scout.model.access.grant import Action, Grant, GrantScope, is_valid_grant
+from scout.model.access.token import Token, TokenKind, require_valid
 from scout.model.agent import Agent
 from scout.model.attention import Attention
-from scout.model.grant import Action, Grant, GrantScope, is_valid_grant
 from scout.model.problems.request import Forbidden, NotOwner, Unauthenticated
 from scout.model.problems.session import DirectoryNotAllowed
-from scout.model.token import Token, TokenKind, require_valid
 
 
 class Deed(StrEnum):

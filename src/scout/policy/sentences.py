@@ -1,9 +1,10 @@
-"""Events as sentences, such as `you → @hudson: hello all`. Every surface that shows the log uses them.
+"""Events as sentences, such as `you → @hudson: hello all`, and the mesh in words. Every surface uses them.
 
 A sentence is a list of parts: words, and the records that some of them stand for. The command line and the
 terminal application print the words; the page makes links of the records. Sentences are built from events as
 JSON has them, since the command line decodes nothing more. They hold text of others: a surface makes its
-control characters visible before it prints it.
+control characters visible before it prints it. Times are formatted by the surface: a terminal shows local
+time, and the page does so by script.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
         def conversation(self, ident: str) -> str:
             """Return a channel's name; empty for other conversations."""
+            ...
+
+        def node(self, ident: str) -> str:
+            """Return the name of a node."""
             ...
 
     # Words, and the kind and the id of the record that they stand for; both are empty for plain words.
@@ -196,6 +201,25 @@ def _describe_token(fact: _Fact) -> Parts:
     return [fact.by, _say(f": {kind}{f' ({label})' if label else ''}")]
 
 
+def _describe_node(fact: _Fact) -> Parts:
+    if fact.move in ("paused", "resumed"):  # who did it matters more than where
+        return _describe_anything(fact)
+    return [_say(describe_node_event(fact.move.replace(" ", "_"), fact.record))]
+
+
+def _describe_envelope(fact: _Fact) -> Parts:
+    """Return how far an envelope to another node has come."""
+    node = fact.names.node(str(fact.record.get("nodeId")))
+    return [_say(f"{fact.record.get('kind')} {describe_envelope_state(fact.move, node)}")]
+
+
+def _describe_received(fact: _Fact) -> Parts:
+    node = fact.names.node(str(fact.record.get("nodeId")))
+    problem: dict[str, Any] = fact.record.get("problem") or {}
+    why = f": {_join_words(problem['message'])}" if problem else ""
+    return [_say(f"{fact.record.get('kind')} from node {node} {fact.record.get('outcome')}{why}")]
+
+
 # What describes an event: its type without `collab.`, else its noun.
 _SENTENCES: dict[str, Callable[[_Fact], Parts]] = {
     "message.posted": _describe_post,
@@ -211,6 +235,9 @@ _SENTENCES: dict[str, Callable[[_Fact], Parts]] = {
     "reservation": _describe_reservation,
     "schedule": _describe_schedule,
     "token": _describe_token,
+    "node": _describe_node,
+    "envelope": _describe_envelope,
+    "envelope.received": _describe_received,
 }
 # Nouns whose record a reader may want to look at.
 _REFERENCED = frozenset(_SENTENCES) - {
@@ -219,6 +246,9 @@ _REFERENCED = frozenset(_SENTENCES) - {
     "conversation.member",
     "agent",
     "token",
+    "node",
+    "envelope",
+    "envelope.received",
 }
 
 
@@ -239,3 +269,133 @@ def _replace_in_word(word: str, name: str) -> str:
     """Replace the name in one word, with its punctuation; a longer path is another name."""
     rest = word.removeprefix(name)
     return f"you{rest}" if word.startswith(name) and rest in ("", ".", ",", ":", ";", ")") else word
+
+
+# -- the mesh: names -----------------------------------------------------------------------------------
+
+_ON_ITS_WAY = {
+    "queued": "waits to be sent to node {node}",
+    "forwarded": "was forwarded to the server of the mesh, and node {node} has not confirmed it",
+    "accepted": "was accepted by node {node}",
+    "delivered": "was delivered on node {node}",
+    "refused": "was refused by node {node}",
+    "expired": "was given up before node {node} confirmed it",
+}
+_NODE_EVENTS = {
+    "created": "{node} joined the mesh",
+    "admitted": "{node} joined the mesh again",
+    "lost": "{node} is unreachable",
+    "recovered": "{node} is back",
+    "left": "{node} left the mesh",
+    "removed": "{node} was removed from the mesh",
+    "renamed": "a node is now called {node}",
+    "key_rotated": "{node} has another key",
+    "refused": "{node} was refused",
+}
+
+
+def add_node(name: str, node: str | None) -> str:
+    """Return an agent's name with its node, if that is another one and the name does not have it."""
+    return f"{name} on {node}" if node and f"node:{node}" not in name else name
+
+
+def find_node(agent: dict[str, Any]) -> str | None:
+    """Return the node of an agent of another node; None for an agent of this one."""
+    return str(agent["node"]) if str(agent.get("createdBy") or "").startswith("nod_") else None
+
+
+def count_machines(number: int, kind: str = "") -> str:
+    """Return a number of machines in words; `kind`: an adjective."""
+    words = f"{kind} machine".lstrip()
+    return f"1 {words}" if number == 1 else f"{number} {words}s"
+
+
+# -- the mesh: nodes and links -------------------------------------------------------------------------
+
+
+def format_since(moment: object) -> str:
+    """Return the time of day of a moment, for sentences that the broker writes; empty without one."""
+    return f"{str(moment)[11:16]} UTC" if moment is not None else ""
+
+
+def describe_node_state(state: str, since: str = "") -> str:
+    """Return the state of a node; `since`: when it was lost."""
+    return f"{state} since {since}" if since and state == "unreachable" else state
+
+
+def list_roles(node: dict[str, Any]) -> list[str]:
+    """Return what a node is in its mesh, besides a machine of your own."""
+    roles = {
+        "here": node.get("here"),
+        "founder": node.get("founder"),
+        "guest": node.get("relation") == "guest",
+    }
+    return [name for name, is_so in roles.items() if is_so]
+
+
+def describe_queue(node: dict[str, Any], since: str = "") -> str:
+    """Return what waits for a node; `since`: from when the oldest is."""
+    number = int(node.get("queued") or 0)
+    if not number:
+        return "nothing waits"
+    oldest = f", the oldest {since}" if since else ""
+    return f"{number} not confirmed{oldest}"
+
+
+def describe_presence(status: str, program: str | None) -> str:
+    """Return the status of an agent, or what its program does if that says more than `online`."""
+    if status == "online" and program is not None and program != "idle":
+        return program
+    return status.replace("_", " ")
+
+
+def describe_mesh(view: dict[str, Any]) -> str:
+    """Return the mesh of this machine in one line: its role, the connection, and the machines."""
+    if not view["member"]:
+        return f"{view['node']} belongs to no mesh"
+    role = "founded" if view.get("founder") else "joined"
+    away = ", ".join(view.get("unreachable", ()))
+    machines = f"{count_machines(view['nodes'])}{f', not reachable: {away}' if away else ''}"
+    return f"{role} at {view['url']}, {describe_link(view)}, {machines}"
+
+
+def describe_link(view: dict[str, Any]) -> str:
+    """Return the connection of this machine to the server of the mesh."""
+    if view.get("stopped"):
+        return "stopped; `scout mesh up` starts it again"
+    if view.get("connected"):
+        return "connected"
+    why = f"not connected ({view.get('problem') or 'no answer'})"
+    return f"{why}, out of date: not synced since {view['since']}" if view.get("outOfDate") else why
+
+
+def describe_server(server: dict[str, Any]) -> str:
+    """Return the server that this machine runs."""
+    if not server["running"]:
+        return f"not running ({server.get('problem') or 'stopped'})"
+    others = count_machines(server.get("connections", 0), "other")
+    return f"nats-server {server.get('version', '')}, {others} connected"
+
+
+# -- the mesh: what is on its way ----------------------------------------------------------------------
+
+
+def describe_receipt(receipt: dict[str, Any] | None) -> str:
+    """Return how far something has come on its way to another node; empty for what stays on this one."""
+    if not receipt:
+        return ""
+    problem: dict[str, Any] = receipt.get("problem") or {}
+    said = describe_envelope_state(receipt.get("state") or "queued", str(receipt["node"]))
+    return f"{said}: {problem['message']}" if problem else said
+
+
+def describe_envelope_state(state: str, node: str) -> str:
+    """Return the state of an envelope to a node, without its subject."""
+    return _ON_ITS_WAY[state].format(node=node)
+
+
+def describe_node_event(move: str, node: dict[str, Any]) -> str:
+    """Return an event about a node; this machine was created at its first start."""
+    if move == "created" and node.get("local"):
+        return f"this machine is called {node['name']}"
+    return _NODE_EVENTS.get(move, "{node} was updated").format(node=node.get("name"))

@@ -8,6 +8,8 @@ import msgspec
 from scout.base.refusal import Diagnostic, Remedy
 from scout.base.time import Time
 from scout.identity.path import Kind
+from scout.model.access.grant import Grant, GrantState
+from scout.model.access.token import Token, TokenState
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState
 from scout.model.attention import ATTENTION, Attention, AttentionKind
@@ -15,19 +17,18 @@ from scout.model.card import Card, CardState
 from scout.model.delivery import Delivery, DeliveryState, is_ahead_of_clock
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
 from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, build_error, retry_remedy
-from scout.model.grant import Grant, GrantState
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.problems.target import TargetOffline
 from scout.model.question import Question
 from scout.model.reservation import Reservation, ReservationState
-from scout.model.token import Token, TokenState
-from scout.model.waiting import OwedMove, WaitingKind, WaitingOn
+from scout.model.waiting import WAIT_ENDS, OwedMove, WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem
 from scout.policy.limits import Alarm
 from scout.policy.sweep_actions import (
     CheckFlight,
     Delegation,
     EndTask,
+    EndWait,
     Expire,
     Level,
     Liveness,
@@ -80,10 +81,15 @@ def find_due_action(watch: SweepSubject, this: Round) -> Swept | None:
             return _check_expiry(item, this)
 
 
-def _check_owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | None:
+def _check_owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | EndWait | None:
     late = record.owed_move
     if late is None:
         return None
+    if late.period == WAIT_ENDS:
+        over = this.is_past(late.since)
+        return (
+            EndWait(noun="work item", id=record.id, rule="the time it waited for has come") if over else None
+        )
     if isinstance(record, Question):
         words = _Late("question", record.id, f"{record.state} question", late)
         return _nudge(words, (record.next_move_owner_id, record.asker_id), watch, this)

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.access.grant import Grant
+from scout.model.access.token import Token
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.attention import Attention
@@ -12,11 +14,9 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.events.asks import Nudge as StoredNudge
 from scout.model.flight import Flight, FlightError
-from scout.model.grant import Grant
 from scout.model.question import Question
 from scout.model.ref import Ref
 from scout.model.reservation import Reservation
-from scout.model.token import Token
 from scout.model.waiting import WaitingOn
 from scout.model.work_item import WorkItem
 from scout.policy.limits import Alarm, Gap, Periods, add_grace
@@ -182,6 +182,10 @@ class CheckFlight(Swept, tag="check_flight"):
 
 class SweepResume(Swept, tag="resume_flight"):
     """Resume a flight whose wait has ended, or that was found alive."""
+
+
+class EndWait(Swept, tag="end_wait"):
+    """Resume a work item whose wait ends at a time that has come."""
 
 
 class WaitFlight(Swept, tag="wait_flight"):

@@ -18,6 +18,7 @@ from scout.ports.harness import (
     OpenedSession,
     Other,
     Probe,
+    ProgramSight,
     Prompt,
     RequestSettled,
     Said,
@@ -31,6 +32,7 @@ from scout.ports.harness import (
     TurnUsage,
     UsageKind,
 )
+from scout.ports.telemetry import Telemetry
 from scout.ports.worktrees import (
     AddedTree,
     CommandResult,
@@ -103,6 +105,7 @@ __all__ = [
     "Other",
     "Places",
     "Probe",
+    "ProgramSight",
     "Prompt",
     "RepositoryFacts",
     "RequestSettled",
@@ -117,6 +120,7 @@ __all__ = [
     "Surroundings",
     "TailLine",
     "Tailed",
+    "Telemetry",
     "TimeZones",
     "ToolUse",
     "Transcript",

@@ -7,10 +7,11 @@ from typing import Protocol
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
+from scout.model.access.permission import PermissionRequest
 from scout.model.agent import PermissionProfile
 from scout.model.conversation import Attachment
 from scout.model.delivery import InspectResult
-from scout.model.permission import PermissionRequest
+from scout.model.endpoint import ProgramState, Transport
 from scout.model.problems.session import Layer, Missing
 
 
@@ -29,6 +30,9 @@ class Capabilities(Record):
     `live_wake`: a session that a person opened can be reached while it is open. `calls_model`: a turn may
     cost money. `plain_body`: the program reads the message alone, and the contract is in its environment.
     `hidden`: it is used only when it is named. `announces_edits`: it asks Scout before it edits a file.
+    `provider`: whose models it calls, as OpenTelemetry names providers; empty if it depends.
+    `transport`: how its endpoints are reached.
+    `reads_screen`: what its program does is seen on a screen, also between turns.
     """
 
     resume: bool = False
@@ -45,6 +49,9 @@ class Capabilities(Record):
     plain_body: bool = False
     hidden: bool = False
     announces_edits: bool = False
+    provider: str = ""
+    transport: Transport = Transport.PROCESS
+    reads_screen: bool = False
     native_profiles: tuple[PermissionProfile, ...] = ()
 
 
@@ -79,7 +86,8 @@ class SessionSpec(Record):
     the idle timeout of a persistent program in seconds; none means that it is kept. `repository`: the project
     root whose linked work tree `cwd` is, if the agent was spawned there. `effort`: how much the model thinks,
     in the words of the harness; a harness without such a setting ignores it. `readable`: folders outside of
-    its own that it may read.
+    its own that it may read. `url`: where an agent of another system answers, `credential_file`: the file
+    with the token that is sent there.
     """
 
     session_id: str
@@ -98,6 +106,8 @@ class SessionSpec(Record):
     instructions: str = ""
     idle: float | None = 300.0
     readable: tuple[str, ...] = ()
+    url: str | None = None
+    credential_file: str | None = None
 
 
 class Started(Record):
@@ -282,6 +292,13 @@ class Tailed(Record):
     context: ContextUse | None = None
 
 
+class ProgramSight(Record):
+    """What the program of a session does. `ended`: how it ended, if it has."""
+
+    state: ProgramState = ProgramState.UNKNOWN
+    ended: str = ""
+
+
 class Transcript(Record):
     """Where a harness writes the transcript of a session. `file` may contain `*`; `folder` holds it."""
 
@@ -320,6 +337,10 @@ class Harness(Protocol):
 
     async def is_warm(self, session_id: str) -> bool:
         """Whether a program of this session is running, so that it needs no new credential."""
+        ...
+
+    async def look(self, session_id: str) -> ProgramSight:
+        """Return what the program of a session does now, if the harness reads its screen."""
         ...
 
     def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:

@@ -58,13 +58,17 @@ class ServerStatus(Record, omit_defaults=True):
 
 
 class LinkStatus(Record, omit_defaults=True):
-    """The connection of this node: connected or not, since when, and why not."""
+    """The connection of this node: connected or not, since when, and why not.
+
+    `refused`: the server is there and does not let this node in.
+    """
 
     connected: bool
     since: Time
     server_version: str | None = None
     round_trip: float | None = None
     problem: str = ""
+    refused: bool = False
 
 
 class NodeKeys(Protocol):
@@ -125,7 +129,10 @@ class MeshLink(Protocol):
         ...
 
     async def publish(self, node_id: str, envelope_id: str, data: bytes) -> None:
-        """Store an envelope in the stream of a node. Returns once the server has acknowledged it."""
+        """Store an envelope in the stream of a node. Returns once the server has acknowledged it.
+
+        The server stores an id once within two minutes: an envelope that is sent again needs another one.
+        """
         ...
 
     async def beat(self, data: bytes, lives: float) -> None:
@@ -137,7 +144,11 @@ class MeshLink(Protocol):
         ...
 
     async def put_member(self, node_id: str, data: bytes) -> None:
-        """Publish a member entry, and prepare the stream of the node. Only the founder may."""
+        """Publish a member entry, and prepare the stream of the node, or remove it. Only the founder may."""
+        ...
+
+    async def tell_member(self, node_id: str, data: bytes) -> None:
+        """Publish a member entry and leave the streams alone: a node is told before it is cut off."""
         ...
 
     async def close(self) -> None: ...
@@ -195,6 +206,13 @@ class MeshKit(Protocol):
 
     def login_key(self, *, renew: bool = False) -> tuple[str, str]:
         """Return the public login key and its proof by the identity key; `renew` makes another key."""
+        ...
+
+    def begin_numbers(self) -> int:
+        """Return a number far above those of earlier runs, whatever happened to the clock meanwhile.
+
+        Heartbeats and entries of this run count up from it: others believe only what is newer.
+        """
         ...
 
     def build_link(self, config: MeshConfig, node_id: str) -> MeshLink: ...

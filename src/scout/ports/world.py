@@ -21,9 +21,11 @@ class Ids(Protocol):
     """Chance: ids for records, secrets for credentials.
 
     `series` is an endless run of ids without their prefix, each greater than all that were given out before.
+    `continue_after` is told the last one of an earlier run: the clock may have been moved back since.
     """
 
     def series(self) -> Iterator[str]: ...
+    def continue_after(self, ident: str) -> None: ...
     def secret(self) -> str: ...
 
 
@@ -99,6 +101,21 @@ class Blobs(Protocol):
     def put(self, data: bytes) -> str: ...
     def get(self, sha256: str) -> bytes | None: ...
     def size(self, sha256: str) -> int | None: ...
+
+    def read_part(self, sha256: str, offset: int, size: int) -> bytes | None:
+        """Return some bytes of a file, or None. They are not checked against the hash."""
+        ...
+
+    def add_part(self, sha256: str, offset: int, data: bytes) -> int:
+        """Add bytes to a file that arrives in parts; return how many there are now.
+
+        A part that begins elsewhere than the last one ended is dropped; one at 0 begins again.
+        """
+        ...
+
+    def finish(self, sha256: str) -> bool:
+        """Store a file that has arrived. False: it is another file than this hash says, and is dropped."""
+        ...
 
 
 class SessionFolders(Protocol):

@@ -4,10 +4,10 @@ from typing import Annotated, ClassVar
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.access.grant import Action, Grant
+from scout.model.access.token import Token, TokenKind
 from scout.model.alias import Alias
 from scout.model.card import Card
-from scout.model.grant import Action, Grant
-from scout.model.token import Token, TokenKind
 from scout.protocol.parameters import Address, Cursor, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Page, Request, Write
 

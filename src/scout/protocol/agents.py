@@ -9,17 +9,19 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate
 from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, ToolRole, WakePolicy
-from scout.model.endpoint import Endpoint
-from scout.model.events.event_types import AnyEvent
+from scout.model.endpoint import Endpoint, ProgramState, Transport
 from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.status import AgentStatus
-from scout.protocol.parameters import Address, At, Cursor, Limit, Revision, Words, describe
+from scout.protocol.parameters import Address, At, Cursor, Limit, Revision, Seconds, Words, describe
 from scout.protocol.request import Page, PastMoment, Request, Write
 
 
 class AgentView(Agent):
-    """An agent with its status, its names and its description."""
+    """An agent with its status, its names and its description.
+
+    `program_state`: what its programs do, as far as that is known; none if no program is running.
+    """
 
     status: AgentStatus
     address: str
@@ -28,6 +30,7 @@ class AgentView(Agent):
     minimal: str
     label: str
     description: str | None = None
+    program_state: ProgramState | None = None
 
 
 class AgentDetail(AgentView):
@@ -116,6 +119,13 @@ class RegisterAgent(Write[Registered]):
     command: Annotated[
         tuple[Words, ...] | None, describe("the program and its arguments, for the harness `command`")
     ] = None
+    transport: Annotated[
+        Transport | None, describe("a2a for an agent of another system, which answers at a URL")
+    ] = None
+    url: Annotated[Words | None, describe("where such an agent answers: the URL above its card")] = None
+    credential_file: Annotated[
+        Words | None, describe("the file with the token for that URL; only you may be able to read it")
+    ] = None
     config: Annotated[dict[str, Any], describe("additional agent settings")] = {}
 
 
@@ -181,6 +191,40 @@ class RetireAgent(Write[AgentDetail]):
     reason: Annotated[Words, describe("why")] = ""
 
 
+class MovedAgent(Record, omit_defaults=True):
+    """An agent that moved to another node. `arrived`: that node has it; otherwise it is on its way.
+
+    `sessions` stay on this node. `unread`: messages that follow the agent.
+    """
+
+    agent_id: str
+    address: str
+    node: str
+    arrived: bool
+    sessions: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    work_items: int = 0
+    questions: int = 0
+    unread: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class MoveAgent(Write[MovedAgent]):
+    """Move an agent to another machine of yours, with its open work and unread messages.
+
+    Its sessions stay here. Its address keeps working on this machine.
+    """
+
+    operation: ClassVar[str] = "agent.move"
+    route: ClassVar[str] = "POST /v1/agents/{address}/move"
+    words: ClassVar[tuple[str, ...]] = ("address",)
+    permission: ClassVar[str] = "the operator"
+
+    address: Address
+    to: Annotated[Words, describe("the machine that it moves to")]
+    wait: Annotated[Seconds, describe("wait up to this many seconds for the other machine")] = 10
+
+
 class ReviveAgent(Write[AgentDetail]):
     """Restore a retired agent with its name and messages. Its sessions, tokens and flights stay ended."""
 
@@ -192,17 +236,57 @@ class ReviveAgent(Write[AgentDetail]):
     address: Address
 
 
-class ReadFeed(Request[Page[AnyEvent]]):
-    """Read an agent's history: messages, deliveries, flights and errors, oldest first."""
+# -- A2A -------------------------------------------------------------------------------------------
 
-    operation: ClassVar[str] = "feed"
-    route: ClassVar[str] = "GET /v1/agents/{address}/feed"
+
+class Publication(Record, omit_defaults=True):
+    """A published agent: what its card tells, and where. `changed_at`: when that last changed."""
+
+    address: str
+    path: str
+    name: str
+    description: str = ""
+    url: str
+    card_url: str
+    published_at: Time | None = None
+    changed_at: Time
+    notes: tuple[str, ...] = ()
+
+
+class PublishAgent(Write[Publication]):
+    """Publish an agent: clients of other systems that you grant `ask` reach it by A2A."""
+
+    operation: ClassVar[str] = "agent.publish"
+    route: ClassVar[str] = "POST /v1/agents/{address}/publish"
     words: ClassVar[tuple[str, ...]] = ("address",)
-    permission: ClassVar[str] = "callers who may read it"
+    permission: ClassVar[str] = "the operator"
 
     address: Address
-    after: Annotated[int, describe("only events after this sequence number")] = 0
-    limit: Limit = None
+
+
+class UnpublishAgent(Write[Publication]):
+    """Withdraw an agent from A2A. Its open tasks continue; no client reaches them any more."""
+
+    operation: ClassVar[str] = "agent.unpublish"
+    route: ClassVar[str] = "POST /v1/agents/{address}/unpublish"
+    words: ClassVar[tuple[str, ...]] = ("address",)
+    permission: ClassVar[str] = "the operator"
+
+    address: Address
+
+
+class ShowPublication(Request[Publication]):
+    """Show what the A2A card of an agent is made from. Refused for an agent that you may not ask."""
+
+    operation: ClassVar[str] = "agent.publication"
+    route: ClassVar[str] = "GET /v1/agents/{address}/publication"
+    words: ClassVar[tuple[str, ...]] = ("address",)
+    permission: ClassVar[str] = "callers who may ask the agent"
+
+    address: Address
+
+
+# -- events, names and projects ---------------------------------------------------------------------
 
 
 class Resolved(Record, omit_defaults=True):

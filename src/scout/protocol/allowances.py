@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 from scout.base.time import Time
-from scout.model.allowance import Allowance
+from scout.model.access.allowance import Allowance
 from scout.protocol.attention import AttentionView
 from scout.protocol.parameters import Address, Cursor, Limit, Words, describe
 from scout.protocol.request import Page, Request, Write

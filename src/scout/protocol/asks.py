@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from scout.base.record import Record
 from scout.base.refusal import Remedy
-from scout.model.ask import Ask, AskedChild, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
+from scout.model.ask import Ask, AskedChild, AskOrigin, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import Flight, FlightState
 from scout.model.mesh_receipt import MeshReceipt
 from scout.model.waiting import WaitingKind
@@ -66,17 +66,25 @@ class MakeAsk(Write[AskReceipt]):
     attachments: Annotated[
         tuple[Words, ...], describe("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
+    traceparent: Annotated[
+        Words | None, describe("the W3C trace context that the ask belongs to; ignored if it is none")
+    ] = None
+    origin: Annotated[
+        AskOrigin | None, describe("your own names for the ask: contextId groups asks, messageId is one")
+    ] = None
     wait: Annotated[Seconds, describe("wait up to this many seconds for the result, maximum 60")] = 0
 
 
 class FlightView(Flight):
-    """A flight with its addresses, body, attempts and remedies.
+    """A flight with its addresses, body, attempts and remedies. Nodes are given where they are other ones.
 
     Harness and model: `requested` by the ask, `resolved` by the settings, `observed` in the session.
     """
 
     target_address: str
     requester_address: str
+    target_node: str | None = None
+    requester_node: str | None = None
     body: str
     attempts: int = 0
     may_repeat: bool = False
@@ -88,6 +96,7 @@ class FlightView(Flight):
     model_observed: str | None = None
     effort: str | None = None
     mesh: MeshReceipt | None = None
+    origin: AskOrigin | None = None
     moment: PastMoment = UNSET
 
 

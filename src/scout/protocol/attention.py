@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from scout.base.record import Record
 from scout.base.time import Time
-from scout.model.allowance import AllowanceScope
+from scout.model.access.allowance import AllowanceScope
 from scout.model.attention import Attention, AttentionKind, AttentionMove, Risk
 from scout.protocol.parameters import (
     Address,
@@ -42,13 +42,14 @@ PathPattern = Annotated[Words | None, describe("allow the tool on files that mat
 
 
 class AttentionView(Attention):
-    """An attention item with addresses, and whether you may decide it.
+    """An attention item with addresses, and whether you may decide it. `agentNode`: if it is another one.
 
     `raised_by_you`: you or your credential raised it, so you may not decide it. `may_dismiss`: you may
     dismiss it, even if you may not decide it.
     """
 
     agent_address: str = ""
+    agent_node: str | None = None
     decided_by_address: str | None = None
     may_decide: bool = False
     may_dismiss: bool = False

@@ -16,9 +16,10 @@ class MemberRole(StrEnum):
 
 
 class MemberView(Member):
-    """A member with its address and roles."""
+    """A member with its address and roles, and its node if it is another one."""
 
     address: str
+    node: str | None = None
     roles: tuple[MemberRole, ...] = ()
 
 

@@ -23,7 +23,7 @@ from scout.model.problems.target import AmbiguousEndpoint, RemoteTarget
 from scout.protocol.request import Request
 
 _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
-_NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
+_NOT_REPEATED = frozenset({"idempotencyKey", "traceparent", "wait", "seen"})
 # The fields that name one agent, in which a harness may be named too.
 _AGENTS = ("address", "agent", "to", "target", "agentId")
 _FOLDER = "projectPath"  # the field under which a refused folder is named
@@ -33,33 +33,52 @@ _TEXTS = ("body", "message")
 _LISTS = {
     "agent": "who",
     "alias": "alias.list",
+    "allowance": "allow.list",
     "ask": "flight.list",
     "attention item": "attention",
     "binding": "binding.list",
     "card": "card.list",
     "channel": "channel.list",
     "chat account": "user.keys",
+    "connector": "connector.list",
     "conversation": "conversation.list",
     "delivery": "delivery.list",
     "endpoint": "who",
     "flight": "flight.list",
+    "flight of yours": "flight.list",
     "grant": "grant.list",
     "message": "latest",
+    "project": "project.list",
+    "question": "question.list",
     "reservation": "reserve.list",
     "schedule": "cron.list",
     "session": "session.list",
     "task": "task.list",
     "token": "token.list",
+    "user": "user.list",
+    "work item": "work.list",
 }
 # Records that are found by a name, which a person may misspell.
-_NAMED = frozenset({"connector", "schedule", "user"})
+_NAMED = frozenset({"channel", "connector", "schedule", "user"})
 # What undoes a state: the operations of a noun, and the move that the state allows.
 _WAYS_BACK = {
+    ("agent", "revive"): "agent.revive",
     ("binding", "reopen"): "binding.reopen",
     ("cron", "resume"): "cron.resume",
     ("user", "revive"): "user.revive",
 }
-_SHOWS = {"binding": "binding.show", "cron": "cron.show", "user": "user.show"}
+# What shows the record that a request names.
+_SHOWS = {
+    "agent": "show",
+    "binding": "binding.show",
+    "card": "card.show",
+    "cron": "cron.show",
+    "flight": "flight.get",
+    "question": "question.show",
+    "session": "session.inspect",
+    "user": "user.show",
+    "work": "work.show",
+}
 
 
 def list_remedies(problem: Diagnostic) -> tuple[Remedy, ...]:

@@ -15,7 +15,7 @@ class InboxItem(Record, omit_defaults=True):
 
     Items for you alone have `deliveryId` and `delivery`. Channel messages have `conversationId` and
     `seq` instead: acknowledged, it moves your cursor there. `channel` is where it was said; `about` is what
-    an answer answers, in a line.
+    an answer answers, in a line. `senderNode`: the sender's machine, if it is another one.
     """
 
     delivery_id: str | None = None
@@ -24,6 +24,7 @@ class InboxItem(Record, omit_defaults=True):
     delivery: Delivery | None = None
     message: Message | None = None
     sender: str = ""
+    sender_node: str | None = None
     prompt: str = ""
     channel: str | None = None
     broadcast: bool = False

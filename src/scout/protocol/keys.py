@@ -32,6 +32,7 @@ VIEWS = (
     Key(keys=("5", "g c"), action="view.conversations", says="Conversations"),
     Key(keys=("6", "g w"), action="view.work", says="Work items"),
     Key(keys=("7", "g l"), action="view.log", says="Log: what happened, as sentences"),
+    Key(keys=("0", "g m"), action="view.mesh", says="Mesh: machines and links"),
 )
 
 EVERYWHERE = (
@@ -76,7 +77,13 @@ IN_VIEWS = (
     Key(keys=("x",), action="stop", says="Stop the session", views=("sessions", "session")),
     Key(keys=("s",), action="run", says="Run the schedule now", views=_SCHEDULES),
     Key(keys=("p",), action="pause", says="Pause or resume the schedule", views=_SCHEDULES),
-    Key(keys=("+",), action="new", says="New work item or schedule", views=("work", "schedules")),
+    Key(keys=("x",), action="node.remove", says="Remove the machine", views=("mesh",)),
+    Key(
+        keys=("+",),
+        action="new",
+        says="New work item or schedule, or invite a machine",
+        views=("work", "schedules", "mesh"),
+    ),
     Key(keys=("m",), action="seen", says="Mark what finished as seen", views=("now",)),
 )
 

@@ -2,6 +2,8 @@
 
 from typing import Annotated, ClassVar
 
+import msgspec
+
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.mesh.member import MemberRelation
@@ -16,6 +18,7 @@ class NodeView(Record, omit_defaults=True):
     """A machine of the mesh. `here`: this one. `since`: since when it is unreachable. `agents`: how many.
 
     `user`: the user that a guest's agents belong to here; a grant to it is a grant to all of them.
+    `queued`: envelopes to it that it has not confirmed, the oldest from `queued_since`.
     """
 
     id: str
@@ -29,6 +32,8 @@ class NodeView(Record, omit_defaults=True):
     agents: int = 0
     last_seen: Time | None = None
     since: Time | None = None
+    queued: int = 0
+    queued_since: Time | None = None
     public_key: str | None = None
 
 
@@ -45,7 +50,8 @@ class MeshServerView(Record, omit_defaults=True):
 class MeshView(Record, omit_defaults=True):
     """The mesh as this machine sees it. Without a mesh, `member` is false.
 
-    `connected`: to the server now; `since` when. `stopped`: by `scout mesh down`.
+    `connected`: to the server now; `since` when. `stopped`: by `scout mesh down`. `out_of_date`: not
+    connected for five minutes, so that removed machines and moved agents may be unknown here.
     """
 
     member: bool
@@ -58,6 +64,7 @@ class MeshView(Record, omit_defaults=True):
     connected: bool = False
     since: Time | None = None
     problem: str = ""
+    out_of_date: bool = False
     shares_attention: bool = False
     server: MeshServerView | None = None
     nodes: int = 0
@@ -85,7 +92,9 @@ class StartMesh(Write[MeshView]):
     host: Annotated[
         Words, describe("the address to listen on, which others can reach; default all addresses")
     ] = ""
-    port: Annotated[int, describe("the port to listen on; default any free one")] = 0
+    port: Annotated[
+        int, msgspec.Meta(ge=0, le=65_535), describe("the port to listen on; default any free one")
+    ] = 0
 
 
 class StopMesh(Write[MeshView]):

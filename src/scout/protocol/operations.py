@@ -20,9 +20,9 @@ from scout.protocol import (
     channels,
     endpoints,
     enrolment,
-    finish,
     inbox,
     insight,
+    log,
     mesh,
     observation,
     overview,
@@ -30,13 +30,13 @@ from scout.protocol import (
     reservations,
     sessions,
     talk,
-    tree,
-    tree_view,
     work,
 )
+from scout.protocol.imports import requests as import_requests
 from scout.protocol.operation import Operation, build_local_operation, build_operation
 from scout.protocol.people import bindings, connectors, schedules, tasks, users
 from scout.protocol.request import Request
+from scout.protocol.tree import finish, spawn, view
 
 _LONGEST_WORD = 4000
 _STANDARD_INPUT = "-"
@@ -44,6 +44,7 @@ _STANDARD_INPUT = "-"
 REQUESTS: tuple[type[Request[Any]], ...] = list_classes(
     (
         overview,
+        log,
         agents,
         endpoints,
         sessions,
@@ -62,13 +63,14 @@ REQUESTS: tuple[type[Request[Any]], ...] = list_classes(
         tasks,
         insight,
         access,
-        tree,
-        tree_view,
+        spawn,
+        view,
         finish,
         users,
         bindings,
         connectors,
         mesh,
+        import_requests,
     ),
     Request,
     lambda request: bool(request.operation),
@@ -81,6 +83,7 @@ _LOCAL = (
     build_local_operation("down", "Stop the daemon. Running sessions keep running."),
     build_local_operation("restart", "Restart the daemon."),
     build_local_operation("doctor", "Check this installation and show how to fix problems."),
+    build_local_operation("upgrade", "Compare the command, the daemon and the store after an upgrade."),
     build_local_operation("tui", "Open the terminal application."),
     build_local_operation("demo", "Run a demo with two agents in two sample projects."),
     build_local_operation("setup", "Connect Scout to a host program such as Claude Code.", "host?"),

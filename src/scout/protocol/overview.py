@@ -1,4 +1,4 @@
-"""Requests about the whole: status, overview, pause, settings, nodes and the log."""
+"""Requests about the whole: status, overview, pause, settings, nodes, the log and its archives."""
 
 from typing import Annotated, ClassVar
 
@@ -7,9 +7,10 @@ from msgspec import UNSET
 
 from scout.base.record import Record
 from scout.base.time import Time
-from scout.model.events.event_types import AnyEvent
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.model.node import Node, Pause
+from scout.model.retention.archive import Archive
+from scout.model.trace import TelemetryStatus
 from scout.policy.machine import MachineProblem
 from scout.protocol.agents import AgentView
 from scout.protocol.asks import FlightView
@@ -32,7 +33,7 @@ MOST_BUCKETS = 500
 class Status(Record, omit_defaults=True):
     """The daemon's address and state, the state of each connector, and a history that is being built.
 
-    `meshed`: this machine belongs to a mesh.
+    `meshed`: this machine belongs to a mesh. `telemetry`: traces and metrics are sent to an endpoint.
     """
 
     url: str
@@ -45,6 +46,7 @@ class Status(Record, omit_defaults=True):
     connectors: dict[str, str] = {}
     history: HistoryProgress | None = None
     meshed: bool = False
+    telemetry: TelemetryStatus | None = None
 
 
 class ShowStatus(Request[Status]):
@@ -123,6 +125,7 @@ class PauseScout(Write[PauseView]):
     permission: ClassVar[str] = "the operator"
 
     now: Annotated[bool, describe("interrupt running turns")] = False
+    until_restart: Annotated[bool, describe("end the pause when the daemon starts again")] = False
     reason: Annotated[Words, describe("the reason; shown to waiting callers")] = ""
 
 
@@ -190,44 +193,82 @@ class ShowActivity(Request[Activity]):
     ] = 24
 
 
-class ReadLog(Request[Page[AnyEvent]]):
-    """Read the log, oldest first.
+# -- archives ------------------------------------------------------------------------------------------
 
-    `next` continues after the page; with `newest` or `before` it is the number to give as `before`.
+
+class ArchiveReport(Record):
+    """What was archived, or would be: the events from `first` to `last`, in `files` of `size` bytes.
+
+    `size`: the bytes on disk; with `dryRun`, those before compression. Without `events`, nothing is that old.
     """
 
-    operation: ClassVar[str] = "log"
-    route: ClassVar[str] = "GET /v1/log"
-    permission: ClassVar[str] = "only what you may read"
+    before: Time
+    dry_run: bool
+    events: int
+    first: int
+    last: int
+    files: int
+    size: int
 
-    after: Annotated[int, describe("only events after this sequence number")] = 0
+
+class CreateArchive(Write[ArchiveReport]):
+    """Move the log before a moment into compressed files. Ids, `log`, `why` and `search` still work.
+
+    Only the log is moved. Messages, flights, work and all lists stay as they are. The last two days always
+    stay in the log.
+    """
+
+    operation: ClassVar[str] = "archive.create"
+    route: ClassVar[str] = "POST /v1/archives"
+    permission: ClassVar[str] = "the operator"
+
     before: Annotated[
-        int | None, describe("the newest events before this sequence number, instead of the oldest after one")
+        Words | None,
+        describe(
+            "a time, a while such as '90 days ago', or a sequence number of the log; default: the setting "
+            "retention.archiveAfter"
+        ),
     ] = None
-    newest: Annotated[bool, describe("start with the newest page")] = False
-    agent: Annotated[Words | None, describe("only events about this agent")] = None
-    conversation: Annotated[Words | None, describe("only this conversation")] = None
-    work: Annotated[Words | None, describe("only this work item")] = None
-    flight: Annotated[Words | None, describe("only this flight")] = None
-    family: Annotated[Words | None, describe("only event types with this prefix, such as collab.flight")] = (
-        None
-    )
+    dry_run: Annotated[bool, describe("show what would be archived, and change nothing")] = False
+
+
+class ListArchives(Request[Page[Archive]]):
+    """List archive files, newest first, also those that were purged."""
+
+    operation: ClassVar[str] = "archive.list"
+    route: ClassVar[str] = "GET /v1/archives"
+    permission: ClassVar[str] = "the operator"
+
+    cursor: Cursor = None
     limit: Limit = None
 
 
-class Watch(Request[AnyEvent]):
-    """Stream the log as server-sent events; each id is the sequence number."""
+class PurgeReport(Record):
+    """What was purged, or would be. `first_left`: the first event that is left in the log or an archive."""
 
-    operation: ClassVar[str] = "watch"
-    route: ClassVar[str] = "GET /v1/events"
-    permission: ClassVar[str] = "only what you may read"
+    dry_run: bool
+    events: int
+    files: int
+    size: int
+    since: Time | None
+    until: Time | None
+    first_left: int
 
-    after: Annotated[int | None, describe("start after this sequence number; default: now")] = None
-    agent: Annotated[Words | None, describe("only events about this agent")] = None
-    conversation: Annotated[Words | None, describe("only this conversation")] = None
-    work: Annotated[Words | None, describe("only this work item")] = None
-    flight: Annotated[Words | None, describe("only this flight")] = None
-    family: Annotated[Words | None, describe("only event types with this prefix, such as collab.flight")] = (
-        None
-    )
-    subtree: Annotated[Words | None, describe("only agents at or below this path")] = None
+
+class PurgeArchives(Write[PurgeReport]):
+    """Delete archive files for good. Their events cannot be read any more.
+
+    `log`, `why` and past moments before the first event that is left are refused. Messages, flights, work and
+    all lists stay.
+    """
+
+    operation: ClassVar[str] = "purge"
+    route: ClassVar[str] = "POST /v1/purge"
+    permission: ClassVar[str] = "the operator"
+
+    before: Annotated[
+        Words | None,
+        describe("delete files whose events are all older: a time, or a while such as '52 weeks ago'"),
+    ] = None
+    everything: Annotated[bool, describe("delete every archive file")] = False
+    dry_run: Annotated[bool, describe("show what would be deleted, and change nothing")] = False

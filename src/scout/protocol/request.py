@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args
 from msgspec import UNSET, UnsetType
 
 from scout.base.record import Record
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.protocol.parameters import Key, describe
 
 T = TypeVar("T")

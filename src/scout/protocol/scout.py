@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from scout.base.record import Record
 from scout.model.events.envelope import Event
-from scout.protocol.overview import Watch
+from scout.protocol.log import Watch
 from scout.protocol.request import Request
 
 T = TypeVar("T")

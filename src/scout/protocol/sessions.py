@@ -9,6 +9,7 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.agent import PermissionProfile
+from scout.model.endpoint import ProgramState
 from scout.model.problems.session import Missing
 from scout.model.session import ProcessLoad, Session
 from scout.protocol.parameters import At, Cursor, Limit, Seconds, Words, describe
@@ -30,10 +31,12 @@ class TokenUse(Record):
 class ListedSession(Session):
     """A session with its agent's address.
 
+    `program_state`: what its program does, as far as that is known; none if it has ended, and for the past.
     `load`: what its processes use now, while they run; a list has it only with `live`.
     """
 
     address: str
+    program_state: ProgramState | None = None
     load: ProcessLoad | None = None
 
 

@@ -32,6 +32,7 @@ class Send(Write[Receipt]):
     conversation_id: Annotated[Words | None, describe("a conversation you are a member of")] = None
     thread: Annotated[Words | None, describe("the message whose thread to post in")] = None
     broadcast: Annotated[bool, describe("send to all your agents without waking any")] = False
+    all_nodes: Annotated[bool, describe("with broadcast: also to your agents on your other machines")] = False
     kind: MessageKind = MessageKind.CHAT
     in_reply_to: Annotated[Words | None, describe("the message this one answers")] = None
     reply_to: Annotated[Words | None, describe("where replies go; default: you")] = None
@@ -84,9 +85,10 @@ class GetMessage(Request[MessageView]):
 
 
 class MessageLine(Message):
-    """A message with its sender's address."""
+    """A message with its sender's address, and the sender's node if it is another one."""
 
     sender_address: str
+    sender_node: str | None = None
 
 
 class ListMessages(Request[Page[MessageLine]]):

@@ -144,7 +144,7 @@ class WaitWork(Write[WorkView]):
     next_move_owner_id: Annotated[
         Words | None, describe("the owner of the next move; default: derived from what it waits for")
     ] = None
-    until: Annotated[Time | None, describe("when the wait ends by itself")] = None
+    until: Annotated[Time | None, describe("the wait ends then, and the owner is told to continue")] = None
     reason: Annotated[Words, describe("why")] = ""
     revision: Revision = None
 

@@ -48,6 +48,7 @@ _AT_START = frozenset(
     {
         "host", "port", "router", "environment", "logLevel",
         "notify.desktop", "notify.webhooks", "notify.secretFile",
+        "telemetry.endpoint", "telemetry.bodies", "mcp.preload",
         "limits.streamBuffer", "limits.attachment", "periods.streamComment",
     }
 )  # fmt: skip
@@ -59,6 +60,19 @@ class Notifying(Record):
     desktop: bool = True
     webhooks: tuple[Url, ...] = ()
     secret_file: Folder | None = None
+
+
+class TelemetrySettings(Record):
+    """Traces and metrics over OTLP. Nothing is sent without an endpoint."""
+
+    endpoint: Url | None = None
+    bodies: bool = False
+
+
+class McpSettings(Record):
+    """MCP. Its libraries are loaded while the daemon is idle, or only for the first client."""
+
+    preload: bool = True
 
 
 class Settings(Record):
@@ -78,7 +92,9 @@ class Settings(Record):
     roots: tuple[Folder, ...] = ()
     environment: tuple[Variable, ...] = ()
     log_level: LogLevel = "info"
+    mcp: McpSettings = McpSettings()
     notify: Notifying = Notifying()
+    telemetry: TelemetrySettings = TelemetrySettings()
     rules: Rules = Rules()
     projects: dict[str, ProjectRules] = {}
 

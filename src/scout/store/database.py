@@ -1,6 +1,7 @@
 """One SQLite file: one writer, many readers, and checkpoints beside them."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import threading
@@ -10,13 +11,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from scout.store.migrate import migrate
-from scout.store.writer import Writer, build_refusal, describe_damage
+from scout.store.writer import Writer, build_refusal, describe_damage, fold
 
 T = TypeVar("T")
 
 _READERS = 4
-_CHECKPOINT = 1.0  # seconds between two checkpoints
-_LARGE = 256 * 1024 * 1024  # maximum bytes of the write-ahead log
+_LOOK = 1.0  # seconds between two looks at the write-ahead log
+_LONG = 64 * 1024  # pages of it, 256 MB
 _CACHE = 64 * 1024  # KiB of the writer's page cache: the upper levels of every index fit
 
 
@@ -51,7 +52,8 @@ class Database:
         self.undone: Callable[[], None] = lambda: None
         self._writer = Writer(self._connection, str(path), self._was_undone)
         self.write = self._writer.run
-        self._checkpointer = Checkpointer(lambda: connect(path), path, lambda: self._writer.commits)
+        writer = self._writer
+        self._checkpointer = Checkpointer(lambda: connect(path), lambda: writer.commits, writer.fold_soon)
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="scout-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
@@ -96,7 +98,7 @@ class Database:
         self._readers.shutdown(wait=True)
         for connection in self._opened:
             connection.close()
-        run_checkpoint(self._connection, self.path, idle=True)
+        empty_log(self._connection)
         self._connection.close()
 
     def _was_undone(self) -> None:
@@ -119,24 +121,31 @@ def _make_private(path: Path) -> None:
     path.chmod(0o600)
 
 
-def run_checkpoint(connection: sqlite3.Connection, path: Path, *, idle: bool) -> str:
-    """Checkpoint what can be checkpointed now; truncate the log too when it is idle or too large."""
-    log = path.with_name(f"{path.name}-wal")
-    large = log.exists() and log.stat().st_size > _LARGE
-    mode = "TRUNCATE" if idle or large else "PASSIVE"
-    connection.execute(f"PRAGMA wal_checkpoint({mode})")
-    return mode
+def empty_log(connection: sqlite3.Connection) -> None:
+    """Fold the whole write-ahead log and truncate its file, unless somebody reads or writes at this moment.
+
+    Whoever writes waits while the log is truncated, so the fold comes first.
+    """
+    fold(connection)
+    with contextlib.suppress(sqlite3.OperationalError):  # the disk is full: the next look tries again
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 class Checkpointer:
-    """A thread that checkpoints every second; the store is idle when `commits` did not change."""
+    """A thread that folds the write-ahead log every second, and truncates it when nothing is written.
+
+    `commits` counts the commits of the writer. `fold_soon` asks the writer to fold a log that became long.
+    """
 
     def __init__(
-        self, open_connection: Callable[[], sqlite3.Connection], path: Path, commits: Callable[[], int]
+        self,
+        open_connection: Callable[[], sqlite3.Connection],
+        commits: Callable[[], int],
+        fold_soon: Callable[[], None],
     ) -> None:
         self._open = open_connection
-        self._path = path
         self._commits = commits
+        self._fold_soon = fold_soon
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scout-checkpoint", daemon=True)
         self._thread.start()
@@ -148,11 +157,14 @@ class Checkpointer:
     def _run(self) -> None:
         connection = self._open()
         connection.execute("PRAGMA busy_timeout = 0")  # a busy connection goes first
-        seen = folded = self._commits()
-        while not self._stop.wait(_CHECKPOINT):
+        seen = emptied = self._commits()
+        while not self._stop.wait(_LOOK):
             now = self._commits()
-            if now != folded:
-                mode = run_checkpoint(connection, self._path, idle=now == seen)
-                folded = now if mode == "TRUNCATE" else folded
+            if now == seen and now != emptied:
+                empty_log(connection)
+                emptied = now
+            elif now != seen and fold(connection) > _LONG:
+                fold(connection)  # what was committed meanwhile, so that little is left to the writer
+                self._fold_soon()
             seen = now
         connection.close()

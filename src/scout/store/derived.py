@@ -16,7 +16,7 @@ from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.events.asks import SweepNudged, SweepSettled
 from scout.model.events.chats import ChatReceived, ChatStranger
 from scout.model.events.envelope import Event
-from scout.model.events.mesh import EnvelopeReceived
+from scout.model.events.mesh import EnvelopeReceived, EnvelopesForgotten
 from scout.model.events.talk import AttachmentStored
 from scout.model.flight import Flight
 from scout.model.people.chat_post import ChatPost
@@ -363,6 +363,10 @@ def _write_envelope(rows: DerivedRows, event: EnvelopeReceived) -> None:
         rows.connection.execute("INSERT INTO envelopes_received VALUES (?, ?, ?, ?)", row)
 
 
+def _forget_envelopes(rows: DerivedRows, event: EnvelopesForgotten) -> None:
+    rows.connection.execute("DELETE FROM envelopes_received WHERE seq < ?", (event.payload.before,))
+
+
 def _write_stranger(rows: DerivedRows, event: ChatStranger) -> None:
     row = (event.payload.connector, event.payload.hashed, event.payload.day)
     rows.connection.execute("INSERT OR IGNORE INTO chat_strangers VALUES (?, ?, ?)", row)
@@ -421,6 +425,7 @@ _BY_EVENT: dict[type[Event], Callable[[DerivedRows, Any], None]] = {
     ChatReceived: _write_received,
     ChatStranger: _write_stranger,
     EnvelopeReceived: _write_envelope,
+    EnvelopesForgotten: _forget_envelopes,
     SweepNudged: _write_nudge,
     SweepSettled: _end_sweep,
 }
@@ -435,6 +440,7 @@ _TABLES_OF: dict[type[Record], tuple[str, ...]] = {
     Delivery: ("followed",),
     Endpoint: ("endpoint_words", "reachable"),
     EnvelopeReceived: ("envelopes_received",),
+    EnvelopesForgotten: ("envelopes_received",),
     Flight: ("sweeps",),
     Member: ("followed",),
     Message: ("followed", "file_messages"),

@@ -126,14 +126,19 @@ class StoredDirectory:
         return any(is_online(one, self._now, self._online_within) for one in self.endpoints(agent.id))
 
     def _select(self, wanted: Wanted, limit: int, online: str) -> list[Agent]:
+        if wanted.homeless or wanted.node not in (None, self._ledger.node):
+            return []  # it lives elsewhere; the row of an agent may hold an earlier name of this node
         where, values = self._build_conditions(wanted, online)
         query = f"SELECT a.data FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?"
         read = get_table(Agent).read
-        return [read(data) for (data,) in self._rows(query, *values, limit)]
+        complete = self._ledger.complete
+        return [complete(read(data)) for (data,) in self._rows(query, *values, limit)]
 
     def count(self, wanted: Wanted) -> int:
         if wanted.online:
             return len(self.find(wanted, _COUNTED))
+        if wanted.homeless or wanted.node not in (None, self._ledger.node):
+            return self._count_remote(wanted)
         where, values = self._build_conditions(wanted, _ONLINE)
         query = f"SELECT count(*) FROM (SELECT 1 FROM {_SOURCE[False]} WHERE {where} LIMIT ?)"
         count = int(next(self._rows(query, *values, _COUNTED))[0])
@@ -155,12 +160,11 @@ class StoredDirectory:
         for column, value, exact in (
             ("workspace", wanted.workspace, wanted.exact),
             ("profile", wanted.profile, wanted.exact),
-            ("node", "" if wanted.homeless else wanted.node, False),
             ("project_root", wanted.project_root, False),
         ):
             if value is not None or exact:
-                # A workspace is rarer than a node or a project: the `+` keeps SQLite from their indexes.
-                others = wanted.workspace is not None and column in ("node", "project_root")
+                # A workspace is rarer than a project: the `+` keeps SQLite from the index of projects.
+                others = wanted.workspace is not None and column == "project_root"
                 terms.append(f"{'+' if others else ''}a.{column} IS ?")
                 values.append(value)
         if wanted.online:
@@ -175,7 +179,13 @@ class StoredDirectory:
         return self._filter_visible(self._ledger.get(Agent, agent_id))
 
     def at_path(self, path: AgentPath) -> Agent | None:
-        return self._filter_visible(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
+        found = self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path))
+        return self._filter_visible(self._follow(found))
+
+    def _follow(self, agent: Agent | None) -> Agent | None:
+        """Return an agent; one that moved to another node as that node lists it."""
+        moved = agent is not None and agent.moved_to is not None
+        return self._ledger.get(Agent, agent.id) if agent is not None and moved else agent
 
     def at_branch(self, project_root: str, branch: str) -> Agent | None:
         query = f"SELECT data FROM agents a WHERE project_root = ? AND birth_branch = ? AND {_LIVE}"
@@ -203,12 +213,12 @@ class StoredDirectory:
             " AND lifecycle = 'retired' ORDER BY id DESC LIMIT 1"
         )
         found = self._one(Agent, query, wanted.definition_id, wanted.workspace, wanted.profile)
-        return self._filter_visible(found)
+        return self._filter_visible(self._follow(found))
 
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
         read = get_table(Endpoint).read
-        found = [self._ledger.with_sign(read(data)) for (data,) in self._rows(query, agent_id)]
+        found = [self._ledger.complete(read(data)) for (data,) in self._rows(query, agent_id)]
         remote = self._ledger.remote_agent(agent_id) if self._meshed and not found else None
         return found if remote is None else remote.endpoints
 
@@ -269,7 +279,8 @@ class StoredDirectory:
     def in_workspace(self, workspace: str, limit: int) -> Sequence[Agent]:
         seen, values = self._view.term
         query = f"SELECT data FROM agents a WHERE workspace = ? AND {_LIVE} AND {seen} ORDER BY id LIMIT ?"
-        found = [decode(data, Agent) for (data,) in self._rows(query, workspace, *values, limit)]
+        complete, read = self._ledger.complete, get_table(Agent).read
+        found = [complete(read(data)) for (data,) in self._rows(query, workspace, *values, limit)]
         if self._meshed and len(found) < limit:
             seen, values = self._view.remote_term
             query = f"{mirror.SELECT} WHERE {mirror.LISTED} AND r.workspace = ? AND {seen} LIMIT ?"
@@ -299,7 +310,8 @@ class StoredDirectory:
 
     def _one(self, kind: Any, query: str, *values: Any) -> Any:
         found = next(self._rows(query, *values), None)
-        return get_table(kind).read(found[0]) if found else None
+        record: Any = get_table(kind).read(found[0]) if found else None
+        return self._ledger.complete(record) if kind is Agent and found else record
 
     def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         return self._ledger.select(_TABLES, query, values)

@@ -3,9 +3,12 @@
 The log is the truth: events and the rows that follow from them are written in one transaction.
 """
 
+import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
+
+from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.time import Time
@@ -13,7 +16,9 @@ from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
 from scout.model.mesh.entry import AgentEntry
+from scout.model.node import Node
 from scout.model.remote_agent import RemoteAgent
+from scout.model.session import Session
 from scout.store import mirror
 from scout.store.history.feed import Batch, prepare_batch, store_batch
 from scout.store.log import read_last_seq
@@ -23,6 +28,7 @@ from scout.store.touched import EventReader
 from scout.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T", bound=Record)
+_OF_NODE = frozenset({Agent, Endpoint, Session})  # records that name their node
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
 
 
@@ -39,6 +45,9 @@ class Ledger:
     `unit` holds what the transaction and others of its commit group appended; a reader has none. Every query
     sees it. An event is appended to the log by adding it to `appended`. `signs` are endpoints that showed a
     sign of life after their rows were written, by id.
+
+    `node`: the name of this machine. A record holds the name that the machine had when it was written, and
+    is returned with the name of today, so that a rename changes one record. None: as it was written.
     """
 
     def __init__(
@@ -46,10 +55,12 @@ class Ledger:
         connection: sqlite3.Connection,
         signs: Mapping[str, Endpoint] = {},
         unit: UnitOfWork | None = None,
+        node: str | None = None,
     ) -> None:
         self._connection = connection
         self._signs = signs
         self._unit = unit
+        self.node = node
         self.appended: list[Event] = unit.events if unit is not None else []
 
     @property
@@ -82,9 +93,25 @@ class Ledger:
         found: T | None = known if isinstance(known, kind) else get_table(kind).get(self._connection, ident)
         if found is None:
             return self._get_remote(ident) if kind is Agent else None  # pyright: ignore[reportReturnType] (T is Agent)
+        if kind is Agent and cast("Agent", found).moved_to is not None:
+            return cast("T", self._follow_forward(cast("Agent", found)))
         if unit is not None and found is not known:
             unit.memory.keep(found)
-        return self.with_sign(found) if self._signs and kind is Endpoint else found
+        return self.complete(found) if kind in _OF_NODE else found
+
+    def own_agent(self, ident: str) -> Agent | None:
+        """Return an agent that has a row here: one of this node, or the forward of one that moved."""
+        known = self._unit.find(ident) if self._unit is not None else None
+        found = known if isinstance(known, Agent) else get_table(Agent).get(self._connection, ident)
+        return self.complete(found) if found is not None else None
+
+    def _follow_forward(self, forward: Agent) -> Agent:
+        """Return an agent that moved to another node, as that node lists it; else the forward itself."""
+        found = self.remote_agent(forward.id)
+        if found is not None:
+            return replace(found.agent, moved_to=found.node_id)
+        home = self.get(Node, forward.moved_to)
+        return replace(forward, node=home.name) if home is not None else forward
 
     def _get_remote(self, ident: str) -> Agent | None:
         found = self.remote_agent(ident)
@@ -98,9 +125,21 @@ class Ledger:
         """Add an agent of another node that speaks before the directory has brought its entry."""
         mirror.write_entries(self.connection, [entry], owner)
 
+    def hand_over_agent(self, ident: str, node_id: str) -> None:
+        """Record in the mirror that an agent of another node moved to a third one."""
+        mirror.hand_over(self.connection, ident, node_id)
+
+    def drop_remote_agent(self, ident: str) -> None:
+        """Remove an agent from the mirror: it lives on this node now."""
+        mirror.drop_agent(self.connection, ident)
+
     def remote_agents(self, query: str, *values: Any) -> list[RemoteAgent]:
         """Return the agents of other nodes that a query of the mirror finds."""
         return [mirror.read_row(*row) for row in self.select(mirror.MIRROR_TABLES, query, values)]
+
+    def count_remote_agents(self, node_id: str, limit: int) -> int:
+        """Count the agents that a node lists, up to a limit."""
+        return int(self.select(mirror.MIRROR_TABLES, mirror.COUNT, (node_id, limit)).fetchone()[0])
 
     def has_remote_agents(self) -> bool:
         """Whether agents of other nodes are known."""
@@ -115,7 +154,7 @@ class Ledger:
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """Return the first record that a named query finds."""
         found = self._query(query, values).fetchone()
-        return self.with_sign(get_table(kind).read(found[0])) if found else None
+        return self.complete(get_table(kind).read(found[0])) if found else None
 
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
         """Return the records that a named query finds."""
@@ -124,7 +163,7 @@ class Ledger:
             found = self._find_kept(query, values, read)
         else:
             found = [read(data) for (data,) in self._query(query, values)]
-        return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
+        return [self.complete(one) for one in found] if kind in _OF_NODE else found
 
     def _find_kept(self, query: str, values: Mapping[str, Any], read: Callable[[bytes], T]) -> list[T]:
         """Return the result of a query from memory; a long one is not kept there."""
@@ -138,12 +177,17 @@ class Ledger:
             found = self._unit.load_all(query, values, [read(data) for (data,) in stored])
         return found
 
-    def with_sign(self, record: T) -> T:
-        """Return an endpoint with its last sign of life, unless its row is newer; others unchanged."""
-        if not isinstance(record, Endpoint):
+    def complete(self, record: T) -> T:
+        """Return a record with what is newer than its row: the name of this node, and a sign of life."""
+        if record.__class__ not in _OF_NODE:
             return record
-        sign = self._signs.get(record.id)
-        return cast("T", sign) if sign is not None and sign.revision == record.revision else record
+        known: Any = record
+        if known.__class__ is Endpoint:
+            sign = self._signs.get(known.id)
+            known = sign if sign is not None and sign.revision == known.revision else known
+        if known.node == self.node or self.node is None or (known.__class__ is Agent and known.moved_to):
+            return known
+        return replace(known, node=self.node)
 
     def value(self, query: str, **values: Any) -> Any:
         """Return the single value of a named query."""
@@ -161,6 +205,18 @@ class Ledger:
         """Return the events whose numbers a named query finds."""
         found = [self.log.get(seq) for (seq,) in self.rows(query, **values)]
         return [event for event in found if event is not None]
+
+    def has_received(self, envelope_id: str) -> bool:
+        """Whether an envelope of another node was taken, by an unwritten request of the group too."""
+        if self._unit is not None and self._unit.has_received(envelope_id):
+            return True
+        query = QUERIES["envelope_received"]
+        return self._connection.execute(query, {"envelope": envelope_id}).fetchone() is not None
+
+    def list_taken(self, idents: Iterable[str]) -> frozenset[str]:
+        """Return which of these envelopes of other nodes were taken."""
+        found = self.rows("envelopes_taken", ids=json.dumps(list(idents)))
+        return frozenset(ident for (ident,) in found)
 
     @property
     def log(self) -> EventReader:

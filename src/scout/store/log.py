@@ -15,6 +15,7 @@ An event that was stored before rows had several events is in a row of its own a
 """
 
 import functools
+import itertools
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, get_args, get_origin
@@ -29,6 +30,8 @@ from scout.base.time import Time
 from scout.model.events.envelope import Changed, Event, Metadata
 from scout.model.events.event_types import UPCASTS, get_event_class, get_event_type, read_event
 from scout.model.ref import Ref
+from scout.store.archive.files import StoredRow
+from scout.store.archive.rows import find_archived_row, read_archived_rows
 from scout.store.table import QUERIES
 
 MOST = 64  # events in a row, so that one of them is found quickly
@@ -58,14 +61,6 @@ class PackedChange(Record, omit_defaults=True):
     by: str | msgspec.UnsetType | None = msgspec.UNSET
     reason: str = ""
     record: msgspec.Raw
-
-
-class StoredRow(NamedTuple):
-    """A row as it is stored."""
-
-    seq: int
-    first: int
-    data: bytes
 
 
 class LogRow(NamedTuple):
@@ -235,7 +230,20 @@ def read_last_seq(connection: sqlite3.Connection) -> int:
 def read_stored_rows(connection: sqlite3.Connection, seq: int) -> Iterator[StoredRow]:
     """Return the rows after the event `seq`, in order. A row that it is in is returned whole."""
     query = "SELECT seq, first, data FROM events WHERE seq > ? ORDER BY seq"
-    return map(StoredRow._make, connection.execute(query, (seq,)))
+    return map(StoredRow._make, _add_archived(connection, seq, connection.execute(query, (seq,))))
+
+
+def _add_archived(
+    connection: sqlite3.Connection, seq: int, stored: Iterator[tuple[int, int, bytes]]
+) -> Iterator[tuple[int, int, bytes]]:
+    """Return rows after an event, with archived ones before them if the first of them is missing."""
+    first = next(stored, None)
+    if first is None:
+        return iter(())
+    found = itertools.chain((first,), stored)
+    if first[1] <= seq + 1:
+        return found
+    return itertools.chain(read_archived_rows(connection, seq, first[1]), found)
 
 
 def read_rows(connection: sqlite3.Connection, seq: int) -> Iterator[LogRow]:
@@ -246,7 +254,8 @@ def read_rows(connection: sqlite3.Connection, seq: int) -> Iterator[LogRow]:
 
 def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
     """Return events in order, from the one after `seq`."""
-    for first, data in connection.execute(QUERIES["log_rows"], {"after": seq, "limit": limit}):
+    stored = connection.execute(QUERIES["log_rows"], {"after": seq, "limit": limit})
+    for _, first, data in _add_archived(connection, seq, stored):
         low = max(first, seq + 1)
         found = unpack(first, data, low, low + limit - 1)
         yield from found
@@ -258,5 +267,8 @@ def read_events(connection: sqlite3.Connection, seq: int, limit: int) -> Iterato
 def find_event(connection: sqlite3.Connection, seq: int) -> Event | None:
     """Return the event with this number."""
     row = connection.execute(QUERIES["log_row"], {"seq": seq}).fetchone()
+    if row is not None and row[0] > seq:
+        archived = find_archived_row(connection, seq)
+        row = archived and archived[1:]
     events = unpack(row[0], row[1], seq, seq) if row is not None else []
     return events[0] if events else None

@@ -15,20 +15,22 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from scout.base.record import Record
+from scout.model.access.token import Token
 from scout.model.ask import Ask
 from scout.model.attention import Attention, AttentionState
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
+from scout.model.mesh.outbox import OutboxEntry
+from scout.model.node import Node
 from scout.model.session import Session
-from scout.model.token import Token
 
 _RECORDS = 8192  # most records
 _LISTS = 8192  # most lists of one query
 LONGEST = 256  # most records in one list
 _BODY = 4096  # characters of a message that is kept
-_KINDS = frozenset({Ask, Delivery, Endpoint, Flight, Message, Session, Token})
+_KINDS = frozenset({Ask, Delivery, Endpoint, Flight, Message, Node, OutboxEntry, Session, Token})
 _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.LEASED})
 _OPEN = frozenset({AttentionState.OPEN, AttentionState.NOTIFIED})
 
@@ -76,6 +78,10 @@ KEPT: dict[str, KeptList] = {
     "attention_about": KeptList(Attention, "dedupe", attrgetter("dedupe"), _is_open_item),
     "flights_open_to": KeptList(Flight, "agent", attrgetter("target"), _is_open_flight, newest_first=True),
     "flights_of_ask": KeptList(Flight, "ask", attrgetter("ask_id"), starts=Ask),
+    "outbox_about": KeptList(OutboxEntry, "subject", attrgetter("subject")),
+    "outbox_of_delivery": KeptList(
+        OutboxEntry, "delivery", attrgetter("delivery_id"), starts=Delivery, newest_first=True
+    ),
 }
 _Entries = dict[str, Any]
 _Lists = dict[str | None, _Entries]

@@ -24,26 +24,31 @@ def read_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def needs_upgrade(path: Path) -> bool:
-    """Whether a file has an earlier schema, as its first bytes tell. A migration reads all of it."""
+def read_schema(path: Path) -> int:
+    """Return the number of the last migration of a file, as its first bytes tell; 0 if there is no store."""
     if not path.is_file():
-        return False
+        return 0
     with path.open("rb") as file:
         head = file.read(_VERSION.stop)
-    return 0 < int.from_bytes(head[_VERSION], "big") < CURRENT
+    return int.from_bytes(head[_VERSION], "big")
 
 
-def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:
+def needs_upgrade(path: Path) -> bool:
+    """Whether a file has an earlier schema. A migration reads all of it."""
+    return 0 < read_schema(path) < CURRENT
+
+
+def migrate(connection: sqlite3.Connection, *, keeps_copy: bool = True) -> tuple[int, ...]:
     """Bring the file up to date and return the numbers that ran. A newer file is refused.
 
-    A store with content is first copied to `scout.db.before-N` beside it.
+    A store with content is first copied to `scout.db.before-N` beside it, unless it is a copy itself.
     """
     version = read_version(connection)
     if version > CURRENT:
         raise Refused(_build_refusal(connection, version))
     scripts = load_scripts()
     due = sorted(number for number in scripts if number > version)
-    if due and version:
+    if due and version and keeps_copy:
         _keep_copy(connection, due[0])
     if due:
         steps = "\n".join(scripts[number] for number in due)

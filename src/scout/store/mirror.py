@@ -10,6 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from scout.base.codec import decode, encode_for_store
 from scout.identity.model_word import list_model_words
 from scout.model.agent import Lifecycle
@@ -26,6 +28,7 @@ BY_ID = f"{SELECT} WHERE r.id = ?"
 LISTED = "r.listed = 1"
 ALL = f"{SELECT} WHERE {LISTED} AND r.id < ? ORDER BY r.id DESC LIMIT ?"
 NAMED = f"{SELECT} WHERE {LISTED} AND r.definition_id = ? AND r.id < ? ORDER BY r.id DESC LIMIT ?"
+COUNT = "SELECT count(*) FROM (SELECT 1 FROM remote_agents WHERE node_id = ? AND listed = 1 LIMIT ?)"
 EXISTS = "SELECT EXISTS (SELECT 1 FROM remote_agents)"
 
 
@@ -41,6 +44,12 @@ def find_revisions(connection: sqlite3.Connection, idents: Sequence[str]) -> dic
     marks = ", ".join("?" for _ in idents)
     query = f"SELECT id, node_id, revision FROM remote_agents WHERE id IN ({marks})"
     return {ident: (node_id, revision) for ident, node_id, revision in connection.execute(query, idents)}
+
+
+def find_own(connection: sqlite3.Connection, idents: Sequence[str]) -> set[str]:
+    """Return which of these ids are agents of this node."""
+    marks = ", ".join("?" for _ in idents)
+    return {ident for (ident,) in connection.execute(f"SELECT id FROM agents WHERE id IN ({marks})", idents)}
 
 
 def write_entries(connection: sqlite3.Connection, entries: Iterable[AgentEntry], owner: str) -> None:
@@ -64,6 +73,20 @@ def unlist_node(connection: sqlite3.Connection, node_id: str) -> None:
     """Mark all agents of a node that has left or was removed."""
     gone = "UPDATE remote_agents SET listed = 0, online = 0 WHERE node_id = ? AND listed = 1"
     connection.execute(gone, (node_id,))
+
+
+def hand_over(connection: sqlite3.Connection, ident: str, node_id: str) -> None:
+    """Give an agent to another node, which has not listed it yet. Whatever that node lists is newer."""
+    found = connection.execute("SELECT data, owner FROM remote_agents WHERE id = ?", (ident,)).fetchone()
+    if found is not None:
+        entry = decode(found[0], AgentEntry)
+        write_entries(connection, [replace(entry, node_id=node_id, instances=(), revision=0)], found[1])
+
+
+def drop_agent(connection: sqlite3.Connection, ident: str) -> None:
+    """Remove one agent: it lives on this node now. Its name stays for lookups, which find no agent of it."""
+    connection.execute("DELETE FROM remote_agents WHERE id = ?", (ident,))
+    connection.execute("DELETE FROM remote_words WHERE agent_id = ?", (ident,))
 
 
 def drop_all(connection: sqlite3.Connection) -> None:

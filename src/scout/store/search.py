@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Collection, Generator, Iterable, Iterator
 from typing import NamedTuple
 
-from scout.base.codec import decode
+from scout.base.codec import decode, encode_for_store
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -125,6 +125,18 @@ def _scrub(connection: sqlite3.Connection, stale: int) -> None:
         connection.execute("UPDATE indexed SET stale = stale - 1")
 
 
+# ------------------------------------------------------------------------------------ archiving
+
+
+def keep_words(connection: sqlite3.Connection, first: int, last: int) -> None:
+    """Keep the words of events whose rows are about to leave the log."""
+    query = "SELECT seq, text, places FROM searched WHERE seq >= ? AND seq <= ?"
+    for seq, text, places in connection.execute(query, (first, last)).fetchall():
+        hit = encode_for_store(_read_hit(connection, seq, ""))
+        row = (seq, text, places, hit)
+        connection.execute("INSERT OR IGNORE INTO archived_words VALUES (?, ?, ?, ?)", row)
+
+
 # ------------------------------------------------------------------------------------ searching
 
 
@@ -148,10 +160,10 @@ def search(
     with _index_tail(connection, done) as tail:
         later = _find_matches(tail, match, newest, limit)
         renewed = {row[0] for row in tail.execute("SELECT id FROM indexed_work")}
-        hits = [_read_hits(_read_event(tail, seq), snippet) for seq, snippet in later]
+        hits = [_read_hit(tail, seq, snippet) for seq, snippet in later]
     wanted = limit - len(hits) + len(renewed)
     earlier = _find_matches(connection, match, min(newest, done + 1), wanted)
-    old = (_read_hits(_read_event(connection, seq), snippet) for seq, snippet in earlier)
+    old = (_read_hit(connection, seq, snippet) for seq, snippet in earlier)
     hits += [found for found in old if found.id not in renewed]
     return hits[:limit]
 
@@ -203,13 +215,17 @@ def _find_matches(
     return connection.execute(query, (match, newest, limit)).fetchall()
 
 
-def _read_event(connection: sqlite3.Connection, seq: int) -> Event:
+def _read_hit(connection: sqlite3.Connection, seq: int, snippet: str) -> SearchHit:
+    """Return a result: from the log, or as it was when its event was archived."""
+    archived = connection.execute("SELECT hit FROM archived_words WHERE seq = ?", (seq,)).fetchone()
+    if archived is not None:
+        return decode(archived[0], SearchHit)._replace(snippet=snippet)
     found = find_event(connection, seq)
     assert found is not None  # what is indexed is in the log
-    return found
+    return _build_hit(found, snippet)
 
 
-def _read_hits(event: Event, snippet: str) -> SearchHit:
+def _build_hit(event: Event, snippet: str) -> SearchHit:
     if isinstance(event, WorkItemEvent):
         work = event.payload.record
         return SearchHit(event.seq, "work", work.id, work.conversation_id, work.owner_id, event.time, snippet)
@@ -237,6 +253,6 @@ def _index_tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.
 
 
 def _read_schema(connection: sqlite3.Connection) -> Iterable[str]:
-    names = "'events', 'searched', 'search', 'indexed_events', 'indexed_work'"
+    names = "'events', 'searched', 'search', 'indexed_events', 'indexed_work', 'archived_words'"
     query = f"SELECT sql FROM sqlite_master WHERE name IN ({names}) ORDER BY type"
     return [row[0] for row in connection.execute(query)]

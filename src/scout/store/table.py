@@ -14,9 +14,11 @@ from typing import Any
 from scout.base.codec import decode, drop_defaults, encode_each_for_store
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.access.allowance import Allowance
+from scout.model.access.grant import Grant
+from scout.model.access.token import Token
 from scout.model.agent import Agent
 from scout.model.alias import Alias
-from scout.model.allowance import Allowance
 from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.card import Card
@@ -24,7 +26,6 @@ from scout.model.conversation import Conversation, Member, Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
-from scout.model.grant import Grant
 from scout.model.mesh.member import Invitation
 from scout.model.mesh.outbox import OutboxEntry
 from scout.model.node import Node
@@ -35,8 +36,8 @@ from scout.model.people.schedule import Schedule
 from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question
 from scout.model.reservation import Reservation
+from scout.model.retention.archive import Archive
 from scout.model.session import Session
-from scout.model.token import Token
 from scout.model.usage import Usage
 from scout.model.work_item import WorkItem
 
@@ -206,6 +207,7 @@ _TABLES = (
         "connector_keys", ConnectorKey, ("connector", "external_id", "user", "state"), has_unique_columns=True
     ),
     Table("link_codes", LinkCode, ("hashed", "user", "connector", "state"), has_unique_columns=True),
+    Table("archives", Archive, ("kind", "state", "first", "last")),
     Table("invitations", Invitation, ("state", "expires_at")),
     Table("nodes", Node, ("name", "local", "state"), has_unique_columns=True),
     Table(

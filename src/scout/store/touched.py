@@ -26,7 +26,8 @@ from scout.model.events.envelope import AGENT_FIELDS, Event, list_concerned_agen
 from scout.model.events.event_types import get_event_type
 from scout.model.events.talk import MessagePosted
 from scout.model.ref import Ref
-from scout.store.log import LAST, StoredRow, find_event, read_events, unpack
+from scout.store.archive.rows import find_archived_row
+from scout.store.log import LAST, StoredRow, find_event, read_events, read_last_seq, unpack
 from scout.store.table import QUERIES
 
 _DEEDS = 1000  # rows of an agent that are searched for its messages
@@ -144,6 +145,10 @@ class EventReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
+    def count_unindexed(self) -> int:
+        """Return the number of events that are not indexed yet."""
+        return read_last_seq(self._connection) - read_touched_mark(self._connection)
+
     def read_after(self, seq: int, limit: int) -> Iterator[Event]:
         """Return the events after a number, oldest first."""
         return read_events(self._connection, seq, limit)
@@ -156,6 +161,12 @@ class EventReader:
         """Return the event with this id."""
         rest = split_series(ident)[2]  # only the first event of a row has its whole id there
         return self._first(self._walk(_get_series(ident), rest), lambda event: event.id == ident)
+
+    def is_touched(self, ident: str, until: int) -> bool:
+        """Whether an event up to another touches a record or is this event, also if it was purged."""
+        key = _get_series(ident) if ident.startswith("evt_") else ident
+        values = {"key": key, "after": 0, "mark": until}
+        return self._connection.execute(QUERIES["touched_after"], values).fetchone() is not None
 
     def list_routed(self, after: int, until: int) -> list[Event]:
         """Return the deliveries that were requested after one event and up to another."""
@@ -183,10 +194,17 @@ class EventReader:
                 break
         return found[:limit]
 
-    def list_at(self, ident: str, after: int, limit: int) -> list[Event]:
-        """Return what happened to one record after an event, oldest first; of a conversation nothing."""
-        rows = self._walk(ident, ident, after)
+    def list_at(self, ident: str, after: int, limit: int, until: int = LAST) -> list[Event]:
+        """Return what happened to one record after an event, oldest first; of a conversation nothing.
+
+        `until`: later events are not needed.
+        """
+        rows = self._walk(ident, ident, after, until)
         return self._take(rows, lambda event: event.seq > after and event.target.id == ident, limit)
+
+    def list_together(self, ident: str, until: int, limit: int) -> list[Event]:
+        """Return the events up to another that were stored together with one about a record, oldest first."""
+        return self._take(self._walk(ident, ident, until=until), lambda event: event.seq <= until, limit)
 
     def list_at_back(self, ident: str, before: int, limit: int) -> list[Event]:
         """Return the same before an event, newest first."""
@@ -228,14 +246,19 @@ class EventReader:
     def _first(self, rows: Iterator[list[Event]], matches: _Matches) -> Event | None:
         return next(iter(self._take(rows, matches, 1)), None)
 
-    def _walk(self, key: str, ident: str, after: int = 0) -> Iterator[list[Event]]:
-        """Yield the rows after an event that touch a key, oldest first: from the index, then newer ones."""
+    def _walk(self, key: str, ident: str, after: int = 0, until: int = LAST) -> Iterator[list[Event]]:
+        """Yield the rows after an event that touch a key, oldest first: from the index, then newer ones.
+
+        Those after `until` are not wanted: if the index has it, newer rows are not searched.
+        """
         mark = read_touched_mark(self._connection)
         indexed = {"key": str(key), "after": after, "mark": mark}
         newer = {"after": max(after, mark), "ident": ident.encode()}
-        for name, values in (("touched_after", indexed), ("untouched_after", newer)):
-            for first, data in self._connection.execute(QUERIES[name], values):
-                yield unpack(first, data)
+        for name, values in (("touched_after", indexed), ("untouched_after", newer))[: 1 + (until > mark)]:
+            for row in self._connection.execute(QUERIES[name], values):
+                found = row if row[2] is not None else find_archived_row(self._connection, row[0])
+                if found is not None:  # else it was purged
+                    yield unpack(found[1], found[2])
 
     def _walk_back(
         self, key: str, ident: str, before: int, most: int = LAST, holding: bytes = b""
@@ -256,7 +279,10 @@ class EventReader:
         indexed = {"key": str(key), "last": min(mark, last)}
         bounds = {"limit": most, "holding": holding}
         for name, values in (("untouched_before", newer), ("touched_before", indexed)):
-            yield from self._connection.execute(QUERIES[name], {**values, **bounds})
+            for row in self._connection.execute(QUERIES[name], {**values, **bounds}):
+                found = row if row[2] is not None else find_archived_row(self._connection, row[0])
+                if found is not None and holding in found[2]:
+                    yield found[1], found[2]
 
     def _find_row(self, before: int) -> int:
         """Return the number of the row with the event before this one."""

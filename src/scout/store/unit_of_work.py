@@ -21,6 +21,7 @@ from typing import Any
 
 from scout.base.record import Record
 from scout.model.events.envelope import Changed, Event
+from scout.model.events.mesh import EnvelopeReceived
 from scout.model.events.talk import ConversationCreated, MessagePosted, read_message
 from scout.store.derived import DerivedMemory, derive, list_derived_tables
 from scout.store.log import append_rows
@@ -45,6 +46,7 @@ class UnitOfWork:
         self._changes: list[Change] = []
         self._records: dict[str, Record] = {}
         self._tables: set[str] = set()
+        self._received: set[str] = set()  # envelopes of other nodes
         self.memory = Memory()
         self._derived = DerivedMemory()
         # What the current request replaced, and where its events begin; None: some of them were written.
@@ -78,6 +80,11 @@ class UnitOfWork:
         """Keep what a query found in the tables, with the unwritten records; return its result."""
         return self.memory.load(query, values, stored, self._records.values())
 
+    def has_received(self, envelope_id: str) -> bool:
+        """Whether an unwritten event says that an envelope of another node was taken."""
+        self._look_at_events()
+        return envelope_id in self._received
+
     def has_changed(self, tables: Collection[str]) -> bool:
         """Whether one of these tables lacks an unwritten change."""
         self._look_at_events()
@@ -90,6 +97,8 @@ class UnitOfWork:
             records = list_records(event)
             self._changes.append((event, records))
             self._tables |= _CHANGED.get(event.__class__) or list_changed_tables(event, records)
+            if event.__class__ is EnvelopeReceived:
+                self._received.add(event.payload.envelope_id)
             for record in records:
                 ident = record.id
                 replaced.append((ident, known.get(ident)))
@@ -113,6 +122,7 @@ class UnitOfWork:
         self._changes = []
         self._records.clear()
         self._tables.clear()
+        self._received.clear()
         self._replaced.clear()
 
     # -- one request of the group ------------------------------------------------------------------
@@ -130,7 +140,9 @@ class UnitOfWork:
         """Remove the changes of the current request; return False if some of them were written."""
         if self._first is None or self.connection.total_changes != self._written:
             return False
-        for _, records in self._changes[self._first :]:
+        for event, records in self._changes[self._first :]:
+            if event.__class__ is EnvelopeReceived:
+                self._received.discard(event.payload.envelope_id)
             for record in records:
                 self.memory.drop(record)
         del self.events[self._first :], self._changes[self._first :]

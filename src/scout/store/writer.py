@@ -16,11 +16,16 @@ refused takes its changes back, and the others do not notice. There are no savep
 fails after its changes were written. When one does, the whole group is rolled back and its requests run one
 by one; that is why `work` may run twice and must only touch the store.
 
+Between two groups, nobody writes: there the write-ahead log can be folded to its end, and SQLite begins it
+anew. Beside a busy writer a fold never reaches the end, and the log would grow without bound. `fold_soon`
+says that it is long.
+
 A group ends after a number of requests or a slice of processor time, whichever is first, because the loop
 answers no request while a group runs.
 """
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from collections import deque
@@ -30,6 +35,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
+from scout.store.archive.rows import ArchivedRows, ArchiveNotLoaded
 from scout.store.disk import Fault, classify_error
 from scout.store.unit_of_work import UnitOfWork
 
@@ -50,6 +56,17 @@ def build_refusal(error: sqlite3.Error, path: str) -> Refused | None:
         verify = Remedy(operation="verify", parameters={}, why="see what can be read and what is lost")
         return Refused(StoreDamaged(path=path, problems=(str(error),), remedies=(verify,)))
     return None
+
+
+def fold(connection: sqlite3.Connection) -> int:
+    """Copy what is committed from the write-ahead log into the file; return the number of pages in the log.
+
+    It waits for nobody, and nobody waits for it. Pages that are committed meanwhile, and those that a reader
+    holds back, are left to the next fold. If all of them are copied, the next write begins the log anew.
+    """
+    with contextlib.suppress(sqlite3.OperationalError):  # the disk is full: the next fold tries again
+        return int(connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1])
+    return 0
 
 
 def describe_damage(refusal: Refused | None) -> str:
@@ -101,6 +118,7 @@ class Writer:
         self._waiting: deque[_Request] = deque()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scout-commit")
         self._running: asyncio.Task[None] | None = None
+        self._is_long = False  # the write-ahead log
         self.commits = 0
         self.damage = ""  # what SQLite last said about a damaged file
 
@@ -113,14 +131,24 @@ class Writer:
         """Return the result of `work` once it is on disk. It may run twice, so it only touches the store.
 
         `committed` is called once it is on disk, in the order of the log, even if the caller is gone;
-        `failed` is called instead if nothing of it is stored.
+        `failed` is called instead if nothing of it is stored. If it needs files of the archive, these are
+        loaded in a thread, and it runs again.
         """
         loop = asyncio.get_running_loop()
-        request = _Request(work, loop.create_future(), committed, failed)
-        self._waiting.append(request)
-        if self._running is None or self._running.done():
-            self._running = loop.create_task(self._drain())
-        return await request.answer
+        held: list[ArchivedRows | None] = []  # a loaded file is found as long as it is held
+        while True:
+            request = _Request(work, loop.create_future(), committed, failed)
+            self._waiting.append(request)
+            if self._running is None or self._running.done():
+                self._running = loop.create_task(self._drain())
+            try:
+                return await request.answer
+            except ArchiveNotLoaded as needed:
+                held.append(await loop.run_in_executor(None, needed.load))
+
+    def fold_soon(self) -> None:
+        """Fold the write-ahead log after the next group. It may be called from another thread."""
+        self._is_long = True
 
     async def close(self) -> None:
         """Finish waiting requests, then end the thread."""
@@ -136,6 +164,9 @@ class Writer:
             except _Spoilt:
                 for request in group:
                     await self._run_alone(request)
+            if self._is_long:
+                self._is_long = False
+                await asyncio.get_running_loop().run_in_executor(self._thread, fold, self._connection)
 
     async def _run_group(self, group: list[_Request]) -> None:
         """Run waiting requests in one transaction, for a slice of time, and add each to `group`."""

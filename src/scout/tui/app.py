@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -22,11 +23,12 @@ from scout.base.refusal import Family, Refused, Remedy
 from scout.client.client import Scout
 from scout.client.environment import Environment
 from scout.model.ask import AskReceipt
+from scout.policy.sentences import add_node
 from scout.protocol.agents import Identity, WhoAmI
 from scout.protocol.insight import Why
 from scout.protocol.keys import PAGE_VIEWS, Key, list_keys
 from scout.protocol.operations import OPERATIONS, build_command_line
-from scout.protocol.overview import Now, ShowNow
+from scout.protocol.overview import Now, ShowNow, ShowStatus
 from scout.protocol.request import Request
 from scout.tui.attachments import store_files
 from scout.tui.bars import TABS, BottomBar, TopBar
@@ -50,6 +52,7 @@ from scout.tui.views.flight import FlightDetail
 from scout.tui.views.flights import FlightsView
 from scout.tui.views.inbox import InboxView
 from scout.tui.views.log import LogView
+from scout.tui.views.mesh import MeshMachines
 from scout.tui.views.now import NowView
 from scout.tui.views.work import WorkListView
 from scout.tui.views.work_item import WorkItemDetail
@@ -63,6 +66,7 @@ _VIEWS: dict[str, type[ScreenView]] = {
     "conversations": ConversationsView,
     "work": WorkListView,
     "log": LogView,
+    "mesh": MeshMachines,
 }
 _DRAFTS = "tui-drafts.json"  # in the data folder
 _PAUSE = 0.2  # seconds between two reads of a view
@@ -140,7 +144,7 @@ class ScoutApp(App[None]):
             if self.names.wanted and await self.names.look_up(self._scout):
                 view.is_stale = True
             if view.is_stale and view.is_mounted:
-                view.is_stale = False
+                view.is_stale, view.is_reading = False, True
                 try:
                     await view.load()
                     self._draw_bars()
@@ -148,6 +152,11 @@ class ScoutApp(App[None]):
                     view.is_stale = refused.diagnostic.family is Family.LIMIT
                     if not self._was_lost:
                         self.say(show_text(refused.diagnostic.message), "red")
+                except NoMatches:
+                    if view.children:  # else it was closed while it was read
+                        raise
+                finally:
+                    view.is_reading = False
             await asyncio.sleep(_PAUSE)
 
     async def _count_needs(self) -> None:
@@ -158,12 +167,18 @@ class ScoutApp(App[None]):
             self._needs_stale.clear()
             with contextlib.suppress(Refused):
                 self.show_needs(await self._scout.call(ShowNow()))
+                self._show_mesh((await self._scout.call(ShowStatus())).meshed)
             await asyncio.sleep(1)
 
     def show_needs(self, now: Now) -> None:
         for bar in self._home.query(TopBar):
             bar.needs = sum(one.open for one in now.needs_by_agent)
             bar.is_paused = now.paused is not None
+            bar.refresh()
+
+    def _show_mesh(self, is_meshed: bool) -> None:
+        for bar in self._home.query(TopBar):
+            bar.is_meshed = is_meshed
             bar.refresh()
 
     def _take_events(self, events: list[dict[str, Any]]) -> None:
@@ -242,8 +257,9 @@ class ScoutApp(App[None]):
             subject.update(self.view.subject)
         hints = list_hints(self.view.key, filter(lambda row: self.view.offers(row.action), self._list_keys()))
         back = [("Esc", "back")] if self._stack else []
+        typing = self.view.typing_keys if self.view.children else []  # else it is being opened or closed
         for bottom in self._home.query(BottomBar):
-            bottom.set_keys([*back, *(self.view.typing_keys or hints)])
+            bottom.set_keys([*back, *(typing or hints)])
 
     def _list_keys(self) -> list[Key]:
         """Return the keys that do something in the view that is shown."""
@@ -289,6 +305,9 @@ class ScoutApp(App[None]):
         for bar in self._home.query(BottomBar):
             bar.say(show_text(text), style)
 
+    def copy(self, text: str) -> None:
+        self.copy_to_clipboard(text)
+
     def show_record(self, ident: str) -> None:
         self.start(self._show_record(ident))
 
@@ -323,7 +342,7 @@ class ScoutApp(App[None]):
     async def _take_receipt(self, receipt: AskReceipt) -> None:
         self.drafts.forget(self._draft_place)
         await self._show_record(receipt.flight_id)
-        where = show_text(receipt.address or receipt.target)
+        where = show_text(add_node(receipt.address or receipt.target, receipt.node))
         self.say(f"Asked {where}: {receipt.flight_id} is {receipt.state}.", "green")
 
     def show_diff(self, flight_id: str) -> None:

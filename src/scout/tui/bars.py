@@ -18,8 +18,11 @@ TABS = (
     ("conversations", "Conversations"),
     ("work", "Work"),
     ("log", "Log"),
+    ("mesh", "Mesh"),
 )
-_SHORT = {"Conversations": "Talk"}  # where the line is too narrow
+# Where the line is too narrow.
+_SHORT = {"Conversations": "Talk"}
+_SHORTEST = {"Conversations": "Talk", "Flights": "Flt", "Agents": "Agt"}
 _LINKS: dict[StreamState, Span] = {
     StreamState.OPENING: ("connecting…", "yellow"),
     StreamState.OPEN: ("● live", "green"),
@@ -43,15 +46,18 @@ class TopBar(Widget):
         self.view = "now"
         self.needs = 0
         self.is_paused = False
+        self.is_meshed = False
         self.link = StreamState.OPENING
         self._places: list[tuple[int, str]] = []
 
     def render_line(self, y: int) -> Strip:
         right: list[Span] = [("paused ", "yellow")] if self.is_paused else []
         right.append(_LINKS[self.link])
-        left = self._list_tabs({})
-        if _measure_all(left) + _measure_all(right) + 2 > self.size.width:
-            left = self._list_tabs(_SHORT)
+        left: list[Span] = []
+        for short in ({}, _SHORT, _SHORTEST):
+            left = self._list_tabs(short)
+            if _measure_all(left) + _measure_all(right) + 2 <= self.size.width:
+                break
         gap = self.size.width - _measure_all(left) - _measure_all(right) - 1
         line: Line = (*left, (" " * max(gap, 1), ""), *right)
         return draw_line(line, self.size.width, self.rich_style)
@@ -59,13 +65,18 @@ class TopBar(Widget):
     def _list_tabs(self, short: dict[str, str]) -> list[Span]:
         tabs: list[Span] = []
         self._places = []
-        for number, (view, name) in enumerate(TABS, 1):
+        for view, name in self._list_views():
+            number = "0" if view == "mesh" else str(len(tabs) + 1)
             count = f" {self.needs}" if view == "inbox" and self.needs else ""
             shown = f" {number} {short.get(name, name)}{count} "
             alarm = "alarm" if count else ""
             tabs.append((shown, "reverse" if view == self.view else alarm))
             self._places.append((_measure_all(tabs), view))
         return tabs
+
+    def _list_views(self) -> list[tuple[str, str]]:
+        """Return the views of the line: the mesh only where this machine is in one, or while it is shown."""
+        return [one for one in TABS if one[0] != "mesh" or self.is_meshed or self.view == "mesh"]
 
     def on_click(self, event: Click) -> None:
         for end, view in self._places:

@@ -28,6 +28,7 @@ _HINTS = {
     "hand_over": "hand over",
     "work.cancel": "cancel",
     "new": "new",
+    "node.remove": "remove",
     "seen": "mark as seen",
     "help": "keys",
     "find": "find",
@@ -52,4 +53,6 @@ def list_bindings() -> list[BindingType]:
 def list_hints(view: str, keys: Iterable[Key]) -> list[tuple[str, str]]:
     """Return the keys that are worth a place in the last line, each with a word or two."""
     told = {**_HINTS, "reply": _REPLIES.get(view, "ask back")}
+    if view == "mesh":
+        told["new"] = "invite"
     return [(row.keys[0], told[row.action]) for row in keys if row.action in told]

@@ -3,6 +3,9 @@
 from scout.model.attention import AttentionState, Risk
 from scout.model.flight import FLIGHT, FlightState
 from scout.model.status import AgentStatus
+from scout.policy import sentences
+from scout.policy.sentences import add_node
+from scout.protocol.agents import AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AttentionView
 from scout.protocol.insight import Explanation
@@ -52,7 +55,18 @@ _OUTCOMES = {
 OPEN_STATES = (AttentionState.OPEN, AttentionState.NOTIFIED)
 
 
+def describe_presence(agent: AgentView) -> str:
+    """Return what an agent does, in a word or two."""
+    shown = sentences.describe_presence(agent.status, agent.program_state)
+    return shown.replace("needs attention", "needs you")
+
+
 # -- flights -----------------------------------------------------------------------------------------
+
+
+def name_target(flight: FlightView) -> str:
+    """Return the target of a flight, with its node if that is another one."""
+    return show_text(add_node(flight.target_address, flight.target_node))
 
 
 def measure_flight(flight: FlightView) -> float:
@@ -135,7 +149,7 @@ def build_item_blocks(item: AttentionView, names: NameBook) -> list[Paragraph]:
     facts = [item.kind.value, f"{item.risk} risk", f"{format_age(item.created_at)} ago"]
     facts[2] = facts[2].replace("now ago", "just now")
     flight = item.return_path.flight_id
-    who = names.name(item.agent_address) or "scout"
+    who = names.name(item.agent_address, item.agent_node) or "scout"
     blocks = [*build_request_blocks(item), Paragraph("")]
     style = {Risk.HIGH: "alarm", Risk.MEDIUM: "yellow"}.get(item.risk, "dim")
     where = f" in {shorten_id(flight)}" if flight else ""

@@ -14,7 +14,7 @@ from scout.base.codec import to_plain
 from scout.base.refusal import Family, Refused
 from scout.client.client import Scout
 from scout.model.events.envelope import Event
-from scout.protocol.overview import ReadLog, Watch
+from scout.protocol.log import ReadLog, Watch
 
 _KEPT = 2000  # events in memory
 _FIRST = 200

@@ -1,10 +1,11 @@
-"""The names of agents and channels in events, by id. Each is requested once; unknown ones are short ids."""
+"""The names of agents, channels and nodes in events, by id. Each is requested once; others are short ids."""
 
 from scout.base.refusal import Refused
 from scout.client.client import Scout
-from scout.policy.sentences import rephrase
+from scout.policy.sentences import add_node, rephrase
 from scout.protocol.agents import AgentView, Identity, ShowAgent, Who
 from scout.protocol.channels import GetConversation
+from scout.protocol.mesh import ListMeshNodes
 from scout.tui.text import shorten_id
 
 _MOST = 5000  # names that are kept
@@ -34,6 +35,9 @@ class NameBook:
         found = self._find(ident)
         return "" if found == shorten_id(ident) else found
 
+    def node(self, ident: str) -> str:
+        return self._find(ident)
+
     def _find(self, ident: str) -> str:
         if ident not in self._known:
             self.wanted.add(ident)
@@ -43,11 +47,11 @@ class NameBook:
         """Replace the reader's address in a sentence of Scout."""
         return rephrase(text, self._own) if self._own else text
 
-    def name(self, address: str | None) -> str:
-        """Return an address; the reader is `you`, and the broker is `scout`."""
+    def name(self, address: str | None, node: str | None = None) -> str:
+        """Return an address, and its node if that is another one. The reader is `you`, the broker `scout`."""
         if address == _BROKER:
             return "scout"
-        return "you" if address and address == self._own else address or ""
+        return "you" if address and address == self._own else add_node(address or "", node)
 
     async def begin(self, scout: Scout, me: Identity) -> None:
         """Learn who the reader is, and the newest agents."""
@@ -71,6 +75,9 @@ async def _find_name(scout: Scout, ident: str) -> str:
     try:
         if ident.startswith("cnv_"):
             return (await scout.call(GetConversation(conversation_id=ident))).name or shorten_id(ident)
+        if ident.startswith("nod_"):
+            nodes = (await scout.call(ListMeshNodes(all=True))).items
+            return next((one.name for one in nodes if one.id == ident), shorten_id(ident))
         agent = await scout.call(ShowAgent(address=ident))
     except Refused:
         return shorten_id(ident)
@@ -78,4 +85,5 @@ async def _find_name(scout: Scout, ident: str) -> str:
 
 
 def _choose_name(agent: AgentView) -> str:
-    return "scout" if agent.kind in _OWN_KINDS else agent.address
+    name = "scout" if agent.kind in _OWN_KINDS else agent.address
+    return add_node(name, agent.node if agent.is_remote else None)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -74,6 +75,32 @@ class TextPane(ScrollView, can_focus=True):
         number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         line: Line = self._lines[number] if number < len(self._lines) else ()
         return draw_line(line, width, self.rich_style)
+
+
+class MessagePane(TextPane):
+    """Messages: `j` and `k` go from one to the next, PgUp and PgDn scroll."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j,down", "move(1)", show=False),
+        Binding("k,up", "move(-1)", show=False),
+    ]
+
+    class Moved(Message):
+        """The next message is wanted, or the one before."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
+    def action_move(self, step: int) -> None:
+        self.post_message(self.Moved(step))
+
+    def show_block(self, number: int) -> None:
+        """Scroll, so that the block with this number is on the screen."""
+        line = len(lay_out(self._blocks[:number], max(self.size.width - 1, 10)))
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        if not top <= line < top + height - 1:
+            self.scroll_to(y=line, animate=False)
 
 
 def _shorten(block: Paragraph) -> Paragraph:

@@ -44,6 +44,10 @@ class ViewHost(Protocol):
         """Show a sentence in the last line."""
         ...
 
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard, if the terminal allows it."""
+        ...
+
     def show_needs(self, now: Now) -> None:
         """Show in the first line how many items need the person, and whether the machine is paused."""
         ...
@@ -70,7 +74,10 @@ class ViewHost(Protocol):
 
 
 class ScreenView(Vertical):
-    """One view. `key`: its name in the table of keys. `nouns`: the events after which it is read again."""
+    """One view. `key`: its name in the table of keys. `nouns`: the events after which it is read again.
+
+    `is_stale`: something changed since it was read. `is_reading`: it is being read now.
+    """
 
     key: ClassVar[str] = ""
     nouns: ClassVar[frozenset[str]] = frozenset()
@@ -79,6 +86,7 @@ class ScreenView(Vertical):
         super().__init__()
         self.host = host
         self.is_stale = True
+        self.is_reading = False
 
     @property
     def subject(self) -> str:

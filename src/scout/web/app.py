@@ -14,7 +14,8 @@ from scout.model.problems.request import Unauthenticated
 from scout.protocol.access import RevokeToken, RotateToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.attention import ListAttention
-from scout.protocol.overview import ReadLog, ShowStatus
+from scout.protocol.log import ReadLog
+from scout.protocol.overview import ShowStatus
 from scout.protocol.scout import Admission, Credential, Gate
 from scout.web.access import PageAccess, write_cookie
 from scout.web.files import load_files
@@ -132,6 +133,7 @@ class WebPage:
             return 401, (gone, *HEADERS), build_way_in()
         frame = await _build_frame(scout, path)
         body, links = await _build_body(scout, path, query), NAV
+        await asyncio.sleep(0)  # a large view and its document are two steps of the event loop
         asked = _read_query(query)
         if asked.get("at") and body.status == HTTPStatus.OK:
             place = PastPlace(path, {name: value for name, value in asked.items() if name not in _PLACES})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.web.html import Child, Html, join, tag
 from scout.web.icons import draw_icon
 from scout.web.parts import build_button, show_command

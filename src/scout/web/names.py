@@ -1,13 +1,14 @@
-"""The names of agents and channels in events, by id: each is asked for once in a browser session."""
+"""The names of agents, channels and nodes in events, by id: each is asked for once in a browser session."""
 
 from collections.abc import Iterable
 
 from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.model.events.envelope import Event
-from scout.policy.sentences import build_parts
+from scout.policy.sentences import add_node, build_parts
 from scout.protocol.agents import ShowAgent, WhoAmI
 from scout.protocol.channels import GetConversation
+from scout.protocol.mesh import ListMeshNodes
 from scout.protocol.scout import Scout
 from scout.web.parts import shorten
 
@@ -31,6 +32,9 @@ class EventNames:
 
     def conversation(self, ident: str) -> str:
         return self._find(ident, "")
+
+    def node(self, ident: str) -> str:
+        return self._find(ident, shorten(ident))
 
     def _find(self, ident: str, otherwise: str) -> str:
         if ident not in self._known:
@@ -57,6 +61,8 @@ async def _find_name(scout: Scout, reader: str, ident: str) -> str:
         name = await _request_name(scout, ident)
     except Refused:  # records that the reader may not see have no name
         return "" if ident.startswith("cnv_") else shorten(ident)
+    if ident.startswith("nod_") or " on " in name:  # a node may be renamed
+        return name
     if len(_FOUND) >= _KEPT:
         _FOUND.clear()
     return _FOUND.setdefault((reader, ident), name)
@@ -65,5 +71,9 @@ async def _find_name(scout: Scout, reader: str, ident: str) -> str:
 async def _request_name(scout: Scout, ident: str) -> str:
     if ident.startswith("cnv_"):
         return (await scout.call(GetConversation(conversation_id=ident))).name or ""
+    if ident.startswith("nod_"):
+        nodes = (await scout.call(ListMeshNodes(all=True))).items
+        return next((one.name for one in nodes if one.id == ident), shorten(ident))
     found = await scout.call(ShowAgent(address=ident))
-    return "scout" if found.kind in ("system", "broker") else found.address
+    name = "scout" if found.kind in ("system", "broker") else found.address
+    return add_node(name, found.node if found.is_remote else None)

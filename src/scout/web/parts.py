@@ -8,6 +8,7 @@ from urllib.parse import quote
 from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.policy.machine import MachineProblem
+from scout.policy.sentences import add_node
 from scout.protocol.operations import REQUESTS, build_command_line
 from scout.web.html import EMPTY, Child, Element, Html, extend, join, lines, tag
 from scout.web.icons import draw_icon
@@ -45,9 +46,11 @@ def show_time(at: Time | None, *, ago: bool = True) -> Html:
     return tag("time", shown, datetime=word, data_ago=ago)
 
 
-def show_address(address: str) -> Html:
-    """Return an agent's address as a link to its page."""
-    return tag("a", address, cls="address", href=f"/agents/{quote(address, safe='@')}")
+def show_address(address: str, node: str | None = None) -> Html:
+    """Return an agent's address as a link to its page; of an agent of another node, with the node."""
+    link = tag("a", address, cls="address", href=f"/agents/{quote(address, safe='@')}")
+    where = add_node(address, node)[len(address) :]
+    return tag("span", link, tag("span", where, cls="quiet"), cls="named") if where else link
 
 
 def shorten(ident: str) -> str:

@@ -25,7 +25,8 @@ def _write_part(words: str, kind: str, ident: str) -> Html | str:
 
 
 def _link_agent(_ident: str, name: str) -> Html:
-    return show_address(name) if name.startswith(("@", "/")) else tag("span", name)
+    address, _, node = name.partition(" on ")
+    return show_address(address, node or None) if name.startswith(("@", "/")) else tag("span", name)
 
 
 def _link_work(ident: str, words: str) -> Html:

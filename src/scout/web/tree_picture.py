@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from scout.protocol.tree_view import TreeAgent
+from scout.protocol.tree.view import TreeAgent
 from scout.web.drawing import draw, draw_words, show_number
 from scout.web.html import Html, tag
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tests.live.model import chat, messages, responses
+from tests.live.model import chat, gemini, messages, responses
 from tests.live.model.script import Answer, Call, Heard, answer_to, has_script
 
 __all__ = ["Exchange", "Model", "scripted_model"]
@@ -60,6 +60,15 @@ class Model:
         scripted = any(turn.by == "user" and has_script(turn.text) for turn in heard.turns)
         return answer_to(heard) if scripted or self.unscripted is None else self.unscripted(heard)
 
+    @contextlib.contextmanager
+    def hurrying(self) -> Generator[None]:
+        """Meanwhile no answer waits: one that stalls is completed now."""
+        self.over.set()
+        try:
+            yield
+        finally:
+            self.over.clear()
+
     def of(self, path: str) -> list[Exchange]:
         """The exchanges of one dialect."""
         return [one for one in self.log if one.path == path]
@@ -76,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = self.path.partition("?")[0]
-        dialect = _DIALECTS.get(path)
+        dialect = gemini if path.startswith(gemini.PATH) else _DIALECTS.get(path)
         if dialect is None:
             self._unknown()
             return

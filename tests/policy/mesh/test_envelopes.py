@@ -25,6 +25,7 @@ from scout.model.mesh.envelope import (
     Payload,
     QuestionPayload,
     ReceiptPayload,
+    ReceiptsPayload,
     ReceiptState,
     build_signed_bytes,
 )
@@ -36,7 +37,7 @@ from scout.policy.mesh.envelopes import (
     IntakeAction,
     check_payload,
     decide_intake,
-    is_plain_receipt,
+    list_plain_receipts,
 )
 from tests.model.samples import (
     ALICE,
@@ -188,8 +189,9 @@ def test_a_guest_shares_no_attention() -> None:
 
 def test_only_receipts_that_end_a_row_go_unanswered() -> None:
     plain = [ReceiptPayload(of="env_1", state=state) for state in ReceiptState]
-    assert [is_plain_receipt(one) for one in plain] == [True, False, True]
-    assert not is_plain_receipt(MESSAGE)
+    assert [list_plain_receipts(one) for one in plain] == [(plain[0],), (), (plain[2],)]
+    assert list_plain_receipts(ReceiptsPayload(receipts=(plain[0], plain[2]))) == (plain[0], plain[2])
+    assert not list_plain_receipts(MESSAGE)
 
 
 @given(st.permutations(list(range(5))), st.lists(st.integers(0, 4), max_size=8))

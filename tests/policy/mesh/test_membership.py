@@ -22,18 +22,22 @@ from scout.model.remote_agent import find_node_owner
 from scout.model.status import AgentStatus
 from scout.policy.mesh.membership import (
     EntryClaim,
+    EntryFate,
     build_member,
     check_invitation,
     choose_node_name,
-    explain_false_entry,
+    decide_entry,
     find_free_name,
     has_wish,
     is_member,
+    is_out_of_date,
 )
 
 NOW = Time(1_700_000_000_000_000)
 LATER = NOW.plus(60)
 KEY, THEIRS = "ab" * 32, "cd" * 32
+PATH = AgentPath.parse("/me/agent/arc")
+ENTRY = AgentEntry(id="agt_1", node_id="nod_1", path=PATH, status=AgentStatus.ONLINE, updated_at=NOW)
 INVITATION = Invitation(
     id=derive_id("inv", "one"),
     created_at=NOW,
@@ -104,15 +108,31 @@ def test_a_removed_node_is_no_member() -> None:
 
 
 def test_a_node_speaks_only_for_its_own_agents() -> None:
-    path = AgentPath.parse("/me/agent/arc")
-    entry = AgentEntry(id="agt_1", node_id="nod_1", path=path, status=AgentStatus.ONLINE, updated_at=NOW)
-    claim = EntryClaim(node_id="nod_1", agent_id="agt_1", held_here=False, held_by=None)
-    assert explain_false_entry(entry, claim) == ""
-    assert explain_false_entry(entry, replace(claim, held_by="nod_1")) == ""
-    assert "speaks for the node nod_1" in explain_false_entry(entry, replace(claim, node_id="nod_2"))
-    assert "under the key of agt_2" in explain_false_entry(entry, replace(claim, agent_id="agt_2"))
-    assert "an agent of this node" in explain_false_entry(entry, replace(claim, held_here=True))
-    assert "an agent of the node nod_3" in explain_false_entry(entry, replace(claim, held_by="nod_3"))
+    entry, claim = ENTRY, EntryClaim(node_id="nod_1", agent_id="agt_1", held_here=False, held_by=None)
+    assert decide_entry(entry, claim).fate is EntryFate.STORE
+    assert decide_entry(entry, replace(claim, held_by="nod_1")).fate is EntryFate.STORE
+    false = [
+        (replace(claim, node_id="nod_2"), "speaks for the node nod_1"),
+        (replace(claim, agent_id="agt_2"), "under the key of agt_2"),
+        (replace(claim, held_here=True), "an agent of this node"),
+    ]
+    for one, problem in false:
+        decision = decide_entry(entry, one)
+        assert decision.fate is EntryFate.REFUSE
+        assert problem in decision.problem
+    other = decide_entry(entry, replace(claim, held_by="nod_3"))
+    assert (other.fate, "an agent of the node nod_3" in other.problem) == (EntryFate.KEEP, True)
+
+
+def test_only_the_node_that_lists_an_agent_hands_it_over() -> None:
+    claim = EntryClaim(node_id="nod_1", agent_id="agt_1", held_here=False, held_by="nod_1")
+    moved = replace(ENTRY, moved_to="nod_2")
+    assert decide_entry(moved, claim).fate is EntryFate.HAND_OVER
+    assert decide_entry(moved, replace(claim, held_by="nod_2")).fate is EntryFate.IGNORE
+    assert decide_entry(moved, replace(claim, held_by=None)).fate is EntryFate.IGNORE
+    assert decide_entry(moved, replace(claim, held_here=True)).fate is EntryFate.IGNORE
+    late = replace(claim, held_here=True, held_by=None, came_from="nod_1")
+    assert decide_entry(ENTRY, late).fate is EntryFate.IGNORE
 
 
 def test_a_heartbeat_may_hold_a_wish() -> None:
@@ -122,3 +142,11 @@ def test_a_heartbeat_may_hold_a_wish() -> None:
     assert not has_wish(replace(beat, login_key=None), member)
     for wish in (replace(beat, name="x"), replace(beat, login_key="U2"), replace(beat, leaving=True)):
         assert has_wish(wish, member)
+
+
+def test_a_node_is_out_of_date_after_five_minutes_without_a_connection() -> None:
+    since = Time(1_000_000_000)
+    assert not is_out_of_date(connected=False, since=None, now=since)
+    assert not is_out_of_date(connected=False, since=since, now=since.plus(299))
+    assert is_out_of_date(connected=False, since=since, now=since.plus(300))
+    assert not is_out_of_date(connected=True, since=since, now=since.plus(300))

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Candidate
+from scout.model.access.permission import build_request
 from scout.model.attention import AttentionKind, AttentionState, Risk, list_actions
 from scout.model.people.chat import Markup
-from scout.model.permission import build_request
 from scout.model.problems.target import UnknownTarget
 from scout.model.status import AgentStatus
 from scout.policy.people import chat_texts

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.model.allowance import AllowanceScope
+from scout.model.access.allowance import AllowanceScope
+from scout.model.access.permission import build_observed_request, build_request
 from scout.model.attention import Attention, AttentionKind, AttentionMove, ReturnPath, list_actions
 from scout.model.people.chat import Button
 from scout.model.people.chat_post import ChatChoice
-from scout.model.permission import build_observed_request, build_request
 from scout.policy.people.choices import (
     build_value,
     find_reaction,

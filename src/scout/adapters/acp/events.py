@@ -6,7 +6,7 @@ from typing import Any
 
 from scout.adapters.harness import INTERRUPTED, MCP_KEY, estimate_tokens
 from scout.adapters.transcript import Entry, get_object, get_text, to_list
-from scout.model.permission import build_request
+from scout.model.access.permission import build_request
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,

@@ -66,6 +66,7 @@ class Claude(TranscriptHarness):
         super().__init__(sessions, (*flags.ENVIRONMENT, *environment), limits)
         self._steers = itertools.count(1)
         self.capabilities = Capabilities(
+            provider="anthropic",
             resume=True,
             fork=True,
             steer=True,

@@ -12,7 +12,7 @@ from typing import Any
 from scout.adapters.harness import INTERRUPTED
 from scout.adapters.transcript import Entry, get_object, get_text, to_list
 from scout.base.time import Time
-from scout.model.permission import build_request, format_request_title
+from scout.model.access.permission import build_request, format_request_title
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,

@@ -48,6 +48,7 @@ class Codex(TranscriptHarness):
     resume_words = ("resume",)
     prompt_mark = b'"turn/start"'
     capabilities = Capabilities(
+        provider="openai",
         resume=True,
         fork=True,
         steer=True,

@@ -39,7 +39,7 @@ UNHEARD = (
     "turn/diff/updated",
 )
 
-_OWN = ("CODEX_API_KEY", "CODEX_CA_CERTIFICATE", "CODEX_HOME", "OPENAI_*", "SSL_CERT_FILE")
+ENVIRONMENT = ("CODEX_API_KEY", "CODEX_CA_CERTIFICATE", "CODEX_HOME", "OPENAI_*", "SSL_CERT_FILE")
 _KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
 _BUILT_IN = "openai"
 _TOKEN = "SCOUT_TOKEN"
@@ -128,7 +128,7 @@ def build_program_environment(
     given = dict(spec.environment) if spec is not None else {}
     if spec is not None and spec.door is not None:
         given[_TOKEN] = spec.door.token
-    names = (*_OWN, *_list_provider_keys(_read_configuration(find_home(inherited))), *also)
+    names = (*ENVIRONMENT, *_list_provider_keys(_read_configuration(find_home(inherited))), *also)
     return build_environment(given, inherited, names)
 
 

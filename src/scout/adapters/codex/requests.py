@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.adapters.transcript import Entry, get_object, get_text, to_list
-from scout.model.permission import build_request
+from scout.model.access.permission import build_request
 from scout.ports import Asked, HumanAnswer, NeedsHuman
 
 _COMMAND = "item/commandExecution/requestApproval"

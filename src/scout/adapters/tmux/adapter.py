@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from scout.adapters.harness import (
-    INTERRUPTED,
     STOPPED,
     BasicHarness,
     build_first_prompt,
@@ -18,10 +17,14 @@ from scout.adapters.harness import (
     refuse_attach,
 )
 from scout.adapters.process.run import stop
+from scout.adapters.tmux.hooks import VARIABLE as HOOK_FILE
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
-from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, get_server, write_environment, write_process
-from scout.adapters.tmux.screen import find_new_lines, find_question, sanitize
-from scout.adapters.tmux.watch import Pace, PaneWatch, build_request_id
+from scout.adapters.tmux.observer import Observer
+from scout.adapters.tmux.pane import Pane, TmuxServer, get_server, write_environment, write_process
+from scout.adapters.tmux.programs import PROGRAMS, find_known_name
+from scout.adapters.tmux.screen import find_question, sanitize
+from scout.adapters.tmux.turn import PaneTurnRun, build_failure
+from scout.adapters.tmux.watch import Pace, build_request_id
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
@@ -34,6 +37,7 @@ from scout.ports import (
     HumanAnswer,
     OpenedSession,
     Probe,
+    ProgramSight,
     Prompt,
     SessionSpec,
     Started,
@@ -44,12 +48,10 @@ from scout.ports import (
 )
 from scout.settings.environment import build_environment
 
-_BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn and Ctrl-C may end the program
-_BLINK = 0.3  # seconds until a screen shows a pasted text
-_BLANK = 4  # factor on the usual wait while a program shows nothing
 _NOTES = (
     "tmux enforces no permission profile: the program in the pane has its own rules",
     "Scout reads questions from the screen and types the answers",
+    "without hooks in the program (`scout setup`), Scout sees what it does and answers only on its screen",
     "a program without bracketed paste reads each line of a prompt as separate input",
 )
 
@@ -59,13 +61,19 @@ class Tmux(BasicHarness):
 
     name = "tmux"
     capabilities = Capabilities(
-        needs_command=True, permissions=True, usage=UsageKind.ESTIMATED, calls_back=True, keeps_process=True
+        needs_command=True,
+        permissions=True,
+        usage=UsageKind.ESTIMATED,
+        calls_back=True,
+        keeps_process=True,
+        reads_screen=True,
     )
 
     def __init__(self, sessions: Path, environment: tuple[str, ...] = (), pace: Pace = Pace()) -> None:
         self._sessions = sessions.absolute()
         self._environment = environment
         self._pace = pace
+        self._observer = Observer(pace.quiet)
         self._own = get_server(self._sessions)
         self._changing = asyncio.Lock()
 
@@ -79,26 +87,45 @@ class Tmux(BasicHarness):
     # -- sessions --------------------------------------------------------------------------------
 
     async def start(self, spec: SessionSpec) -> Started:
-        """Run the program in a pane, unless it is running. A program that has ended is not started again."""
+        """Run the program in a pane, unless it is running. One that has ended is only started to resume."""
         held = self._get_record(spec.session_id).held
         if held is not None and held.is_alive:
             return held.told
-        if held is not None or spec.native_ids:
+        if held is None and not spec.native_ids:
+            return (await self._start_pane(spec, ())).told
+        resume = _find_resume_words(spec)
+        if not resume:
             native = next(iter(spec.native_ids.values()), spec.session_id)
-            raise Refused(
-                refuse_attach(self.name, spec, native, "its program has ended and cannot be resumed")
-            )
-        return (await self._start_pane(spec)).told
+            reason = "its program has ended and cannot be resumed"
+            raise Refused(refuse_attach(self.name, spec, native, reason))
+        await self._release_pane(spec)
+        return (await self._start_pane(spec, resume)).told
 
-    async def _start_pane(self, spec: SessionSpec) -> Held:
+    async def _release_pane(self, spec: SessionSpec) -> Started:
+        """Remove the pane of a program that has ended; the next turn resumes its session in another."""
+        kept = self._get_record(spec.session_id)
+        held = kept.held
+        if held is not None and held.is_alive:
+            return held.told
+        if held is not None and held.own:
+            async with self._changing:
+                await held.server.close(held.session)
+        kept.release()
+        return Started(native_ids=spec.native_ids)
+
+    async def _start_pane(self, spec: SessionSpec, resume: tuple[str, ...]) -> Held:
         program = _find_program(spec)
         kept = self._get_record(spec.session_id)
         folder = kept.folder
         kept.run.prepare()
         directory = spec.cwd or str(folder)
-        given = build_environment(spec.environment, also=self._environment)
+        known = PROGRAMS.get(find_known_name(spec.command))
+        also = (*self._environment, *(known.environment if known is not None else ()))
+        given = build_environment({**spec.environment, HOOK_FILE: str(kept.hooks.path)}, also=also)
+        given.pop("TERM", None)  # the terminal is tmux's, not the daemon's
         write_environment(folder, given)
-        command = (program, *spec.command[1:])
+        flags = [one for one in (known.flags if known is not None else ()) if one not in spec.command]
+        command = _add_flags((program, *spec.command[1:]), flags) + resume
         async with self._changing:
             pane = await self._own.begin(spec.session_id, folder, command, directory)
         if pane is None:
@@ -114,19 +141,21 @@ class Tmux(BasicHarness):
             pid=pane.process.pid,
             started=pane.process.started,
             own=own,
-            program=Path(spec.command[0]).name if spec.command else "",
+            program=find_known_name(spec.command or (pane.command,)),
         )
         return self._get_record(spec.session_id).hold(held)
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
-        """Attach to `session:pane` of Scout's own tmux server, or to `/socket:session:pane` of another."""
+        """Attach to `/socket:session:pane`, to a pane of Scout's own, or to a session that can be resumed."""
+        if native_id == spec.native_ids.get("session") and _find_resume_words(spec):
+            return await self._release_pane(spec)
         server, name = self._own, native_id
         if native_id.startswith("/"):
             socket, _, name = native_id.partition(":")
             server = TmuxServer(("-S", socket))
         pane = await server.find(name) if shutil.which("tmux") else None
         held = self._get_record(spec.session_id).held
-        if pane is not None and held is not None and held.pane == pane:
+        if pane is not None and held is not None and held.pane[:3] == pane[:3]:
             return held.told
         if pane is None or held is not None or server == self._own:
             reason = "no such pane runs a program, or it belongs to another session"
@@ -137,6 +166,19 @@ class Tmux(BasicHarness):
     async def is_warm(self, session_id: str) -> bool:
         held = self._get_record(session_id).held
         return held is not None and held.is_alive
+
+    async def look(self, session_id: str) -> ProgramSight:
+        """Return what the program does, from its reports and its screen."""
+        kept = self._get_record(session_id)
+        held = kept.held
+        if held is None:
+            return ProgramSight()
+        seen = await self._observer.look(kept, held)
+        if seen is not None:
+            return ProgramSight(state=seen.state)
+        if held.is_alive and held.own:
+            return ProgramSight()  # its server did not answer
+        return ProgramSight(ended=build_failure(kept, await held.server.look(held.pane)).reason)
 
     async def stop(self, session_id: str) -> None:
         """Stop a program that Scout started, with its children; a person's own pane is only detached."""
@@ -175,65 +217,43 @@ class Tmux(BasicHarness):
         kept = self._get_record(spec.session_id)
         turn = kept.turn(prompt.delivery_id)
         if turn is None or not turn.sent:
-            problem = await self._send_prompt(spec, prompt, kept)
-            if problem is not None:
-                yield problem
-                return
+            async for event in self._send_prompt(spec, prompt, kept):
+                yield event
+                if isinstance(event, Failed):
+                    return
         held = kept.held
         assert held is not None  # the prompt was sent to it
         yield Accepted(pid=held.pid, pid_started=held.started)
-        async for event in self._follow_turn(kept, held, prompt):
+        async for event in self._follow_turn(spec, kept, held, prompt):
             yield event
 
-    async def _send_prompt(self, spec: SessionSpec, prompt: Prompt, kept: Kept) -> Failed | None:
-        """Type the prompt once the program waits for input; return a failure if that is impossible."""
+    async def _send_prompt(
+        self, spec: SessionSpec, prompt: Prompt, kept: Kept
+    ) -> AsyncIterator[HarnessEvent]:
+        """Start the program if need be, and type the prompt; yields its questions, or the failure."""
         try:
             await self.start(spec)
         except Refused as refusal:
             told = refusal.diagnostic
             missing = told.missing if isinstance(told, HarnessUnavailable) else None
-            return Failed(layer=Layer.SESSION, reason=told.message, missing=missing)
+            yield Failed(layer=Layer.SESSION, reason=told.message, missing=missing)
+            return
         held = kept.held
         assert held is not None  # `start` made it
-        ready = await self._wait_until_still(held, self._pace.ready)
-        if ready is None:
-            return _build_failure(kept, await held.server.look(held.pane))
         words = build_first_prompt(spec, prompt, had_turns=kept.had_turns)
-        kept.note(prompt.delivery_id, PaneTurn(before=ready.lines))
-        await held.server.paste(held.pane, sanitize(words))
-        blink = min(self._pace.quiet, _BLINK)
-        pasted = await self._wait_until_still(held, self._pace.grace, changed_from=ready, quiet=blink)
-        await held.server.press(held.pane, "Enter")
-        taken = await self._wait_until_still(held, self._pace.grace, changed_from=pasted, quiet=0.0)
-        if taken == ready:
-            return Failed(layer=Layer.HARNESS, reason="its screen did not change when the prompt was typed")
-        kept.note(prompt.delivery_id, PaneTurn(before=ready.lines, sent=True))
-        return None
+        run = PaneTurnRun(self._observer, self._pace, kept, held, prompt.delivery_id)
+        async for event in run.type_prompt(sanitize(words)):
+            yield event
 
-    async def _wait_until_still(
-        self, held: Held, most: float, *, changed_from: Shown | None = None, quiet: float | None = None
-    ) -> Shown | None:
-        """Return the screen once it stops changing, or at the deadline; None if the program has ended."""
-        now = asyncio.get_running_loop().time
-        deadline, last, since = now() + most, changed_from, now()
-        while True:
-            shown = await held.server.look(held.pane)
-            if shown is None or shown.dead:
-                return None
-            if shown != last:
-                last, since = shown, now()
-            wanted = self._pace.quiet if quiet is None else quiet
-            wanted *= 1 if shown.lines else _BLANK
-            if now() > deadline or (shown != changed_from and now() - since >= wanted):
-                return shown
-            await asyncio.sleep(self._pace.look)
-
-    async def _follow_turn(self, kept: Kept, held: Held, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
+    async def _follow_turn(
+        self, spec: SessionSpec, kept: Kept, held: Held, prompt: Prompt
+    ) -> AsyncIterator[HarnessEvent]:
         """Yield the events of the turn. Its end is stored, and repeated for a later caller."""
-        turn = kept.turn(prompt.delivery_id) or PaneTurn()
-        end = turn.end
+        turn = kept.turn(prompt.delivery_id)
+        end = turn.end if turn is not None else None
         if end is None:
-            async for event in self._watch_pane(kept, held, prompt, turn.before):
+            run = PaneTurnRun(self._observer, self._pace, kept, held, prompt.delivery_id)
+            async for event in run.follow(spec, sanitize(prompt.text)):
                 if isinstance(event, Completed | Failed):
                     end = event
                 else:
@@ -244,32 +264,8 @@ class Tmux(BasicHarness):
                 prompt_tokens=estimate_tokens(len(prompt.text)),
                 completion_tokens=estimate_tokens(len(end.text)),
             )
-        assert end is not None  # `_watch_pane` always ends with one
+        assert end is not None  # a turn always ends with one
         yield end
-
-    async def _watch_pane(
-        self, kept: Kept, held: Held, prompt: Prompt, before: tuple[str, ...]
-    ) -> AsyncIterator[HarnessEvent]:
-        now = asyncio.get_running_loop().time
-        watch, deadline = PaneWatch(self._pace, before, prompt.delivery_id), now() + self._pace.turn
-        while True:
-            shown = await held.server.look(held.pane)
-            turn = kept.turn(prompt.delivery_id)
-            if turn is not None and turn.interrupted:
-                yield Failed(layer=Layer.SESSION, reason=INTERRUPTED)
-                return
-            if shown is None or shown.dead or kept.run.stopped:
-                yield _build_failure(kept, shown)
-                return
-            for event in watch.read_screen(shown, now()):
-                yield event
-            if watch.is_over:
-                yield Completed(text=find_new_lines(before, shown.lines, sanitize(prompt.text)))
-                return
-            if now() > deadline:
-                yield Failed(layer=Layer.SESSION, reason=f"it took longer than {self._pace.turn:g} s")
-                return
-            await asyncio.sleep(self._pace.look)
 
     async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         """Type the answer, if exactly that question is still on the screen."""
@@ -287,8 +283,9 @@ class Tmux(BasicHarness):
         held, turn = kept.held, kept.turn(delivery_id)
         if held is None or turn is None or not turn.sent or turn.end is not None or turn.interrupted:
             return False
-        kept.note(delivery_id, PaneTurn(before=turn.before, sent=True, interrupted=True))
-        await held.server.press(held.pane, "Escape" if held.program in _BY_ESCAPE else "C-c")
+        kept.note(delivery_id, PaneTurn(before=turn.before, mark=turn.mark, sent=True, interrupted=True))
+        known = PROGRAMS.get(held.program)
+        await held.server.press(held.pane, known.interrupt if known is not None else "C-c")
         return True
 
     async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
@@ -296,16 +293,6 @@ class Tmux(BasicHarness):
 
     def _get_record(self, session_id: str) -> Kept:
         return Kept(self._sessions, session_id)
-
-
-def _build_failure(kept: Kept, shown: Shown | None) -> Failed:
-    """Return why the program has ended, with the last line of its screen."""
-    run = kept.run
-    if run.stopped:
-        return Failed(layer=Layer.SESSION, reason=run.stopped)
-    words = next((line.strip() for line in reversed(shown.lines) if line.strip()), "") if shown else ""
-    how = "its pane is gone" if run.exit_code is None else f"exit {run.exit_code}"
-    return Failed(layer=Layer.PROCESS, reason=": ".join(filter(None, (how, words))))
 
 
 def _find_program(spec: SessionSpec) -> str:
@@ -323,6 +310,19 @@ def _find_program(spec: SessionSpec) -> str:
     if spec.cwd is not None and not Path(spec.cwd).is_dir():
         raise Refused(_build_refusal(spec, Missing.BINARY, f"its directory {spec.cwd} does not exist"))
     return str(Path(found).absolute())
+
+
+def _add_flags(command: tuple[str, ...], flags: list[str]) -> tuple[str, ...]:
+    """Return a command line with these flags behind the known program that it names."""
+    at = next((place for place, word in enumerate(command) if Path(word).name in PROGRAMS), 0) + 1
+    return (*command[:at], *flags, *command[at:])
+
+
+def _find_resume_words(spec: SessionSpec) -> tuple[str, ...]:
+    """Return the words that resume the program's own session; none if that is not known or not possible."""
+    known = PROGRAMS.get(find_known_name(spec.command))
+    native = spec.native_ids.get("session")
+    return (*known.resume, native) if known is not None and native else ()
 
 
 def _build_refusal(spec: SessionSpec, missing: Missing, hint: str, program: str = "") -> HarnessUnavailable:

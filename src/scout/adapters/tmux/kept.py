@@ -6,6 +6,7 @@ from pathlib import Path
 from scout.adapters.harness import check_id
 from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.process.run import Run
+from scout.adapters.tmux.hooks import HookFile
 from scout.adapters.tmux.pane import Pane, TmuxServer
 from scout.base.codec import decode, encode
 from scout.base.record import Record
@@ -46,9 +47,10 @@ class Held(Record):
 
 
 class PaneTurn(Record):
-    """One turn: the screen before it, whether the prompt was sent, and how the turn ended."""
+    """One turn: the screen and the size of the reports before it, whether its prompt was sent, its end."""
 
     before: tuple[str, ...] = ()
+    mark: int = 0
     sent: bool = False
     interrupted: bool = False
     end: Completed | Failed | None = None
@@ -60,6 +62,7 @@ class Kept:
     def __init__(self, sessions: Path, session_id: str) -> None:
         self.folder = sessions / check_id(session_id) / "pane"
         self.run = Run(self.folder)
+        self.hooks = HookFile(self.folder)
 
     @property
     def held(self) -> Held | None:
@@ -93,6 +96,12 @@ class Kept:
         if turn is None:
             return InspectResult.NOT_TAKEN
         return InspectResult.TAKEN if turn.sent else InspectResult.UNKNOWN
+
+    def release(self) -> None:
+        """Remove the traces of a program that has ended, because another one continues its session."""
+        for name in ("exit", "stopped", f"{_HELD}.json"):
+            (self.folder / name).unlink(missing_ok=True)
+        self.hooks.forget()
 
     def _write(self, name: str, record: Record) -> None:
         """Write a file atomically."""

@@ -35,23 +35,27 @@ code=$?
 umask 077; echo "$code" >"$run/exit"
 exit "$code"
 """
-_PANE = "#{session_name}\t#{pane_id}\t#{window_index}.#{pane_index}\t#{pane_pid}\t#{pane_dead}"
+_PLACE = "#{session_name}\t#{pane_id}\t#{window_index}.#{pane_index}"
+_PANE = f"{_PLACE}\t#{{pane_pid}}\t#{{pane_dead}}\t#{{pane_current_command}}"
+_STATE = "#{pane_pid} #{pane_dead} #{cursor_x} #{cursor_y} #{pane_height}"
 
 
 class Pane(NamedTuple):
-    """One pane, identified by the process in it."""
+    """One pane, identified by the process in it. `command`: the program in front when it was found."""
 
     session: str
     ident: str
     process: ProcessId
+    command: str = ""
 
 
 class Shown(NamedTuple):
-    """The contents of a pane, including its scrollback."""
+    """The contents of a pane: `lines` with its scrollback, `visible` only the screen; `cursor` is in that."""
 
     lines: tuple[str, ...]
-    cursor: str
-    dead: bool
+    visible: tuple[str, ...]
+    cursor: tuple[int, int]
+    dead: bool = False
 
 
 class TmuxServer(NamedTuple):
@@ -92,7 +96,7 @@ class TmuxServer(NamedTuple):
         if len(found) != 1 or found[0][4] == "1":
             return None
         entry = list_processes().get(int(found[0][3]))
-        return Pane(session, found[0][1], entry.identity) if entry is not None else None
+        return Pane(session, found[0][1], entry.identity, found[0][5]) if entry is not None else None
 
     async def begin(
         self, session: str, folder: Path, command: tuple[str, ...], directory: str
@@ -111,17 +115,17 @@ class TmuxServer(NamedTuple):
 
     async def look(self, pane: Pane) -> Shown | None:
         """Return the contents of a pane; None if it is gone or runs another program."""
-        state = (
-            "display-message",
-            "-p",
-            "-t",
-            pane.ident,
-            "#{pane_pid} #{pane_dead} #{cursor_x},#{cursor_y}",
-        )
-        said = await self.run(*state, ";", "capture-pane", "-p", "-J", "-S", "-", "-t", pane.ident)
+        state = ("display-message", "-p", "-t", pane.ident, _STATE)
+        screen = ("capture-pane", "-p", "-t", pane.ident)
+        all_lines = ("capture-pane", "-p", "-J", "-S", "-", "-t", pane.ident)
+        said = await self.run(*state, ";", *screen, ";", *all_lines)
         head, _, text = (said or "").partition("\n")
-        pid, dead, cursor = (*head.split(" "), "", "")[:3]
-        return Shown(split_lines(text), cursor, dead == "1") if pid == str(pane.process.pid) else None
+        if not head.startswith(f"{pane.process.pid} "):
+            return None
+        _, dead, x, y, height = head.split(" ")
+        rows = text.split("\n")
+        visible = tuple(row.rstrip() for row in rows[: int(height)])
+        return Shown(split_lines("\n".join(rows[int(height) :])), visible, (int(x), int(y)), dead == "1")
 
     async def paste(self, pane: Pane, text: str) -> bool:
         """Paste a text as one piece, if the program supports bracketed paste."""

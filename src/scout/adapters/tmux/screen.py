@@ -16,6 +16,7 @@ _RULE = re.compile(r"[\s─━╌═╭╮╰╯│┃|-]+")
 _CONSENT = re.compile(r"(?:yes|allow|approve|proceed)\b", re.IGNORECASE)
 _BELOW = 4  # maximum lines of hints below the options
 _ABOVE = 8  # maximum lines of context above the options
+_BLINKING = re.compile(r"^[●•◦⏺○](?= )")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -25,6 +26,11 @@ def split_lines(text: str) -> tuple[str, ...]:
     while lines and not lines[-1]:
         lines.pop()
     return tuple(lines)
+
+
+def steady(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return a screen without marks that blink while a program waits."""
+    return tuple(_BLINKING.sub(" ", line) for line in lines)
 
 
 def sanitize(text: str) -> str:
@@ -80,6 +86,11 @@ def is_ready(before: Sequence[str], after: Sequence[str]) -> bool:
     return bool(_LINE_PROMPT.fullmatch(old) and _LINE_PROMPT.fullmatch(new))
 
 
+def is_line_prompt(lines: Sequence[str]) -> bool:
+    """Whether the last line looks like the prompt of a shell or an interpreter."""
+    return _LINE_PROMPT.fullmatch(_get_last_line(lines)) is not None
+
+
 def _get_last_line(lines: Sequence[str]) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
@@ -103,7 +114,7 @@ class ScreenWish(NamedTuple):
         for number, (option, keys) in enumerate(zip(self.options, self.keys, strict=True), 1):
             if named and named in (option.casefold(), str(number)):
                 return keys
-        return self.keys[0] if allow else self.refusal
+        return (self.keys[0] if self.keys else ()) if allow else self.refusal
 
 
 def find_question(lines: Sequence[str]) -> ScreenWish | None:

@@ -1,13 +1,17 @@
-"""Watches a screen: whether it is unchanged, asks a question, or shows the end of a turn."""
+"""Questions on a screen, each reported once."""
 
 import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from scout.adapters.tmux.observer import PaneLook
 from scout.adapters.tmux.pane import Shown
-from scout.adapters.tmux.screen import ScreenWish, find_question, is_ready
-from scout.model.permission import PermissionRequest, build_observed_request
-from scout.ports import Asked, HarnessEvent, NeedsHuman, RequestSettled, TurnProgress
+from scout.adapters.tmux.screen import ScreenWish, find_question, steady
+from scout.model.access.permission import PermissionRequest, build_observed_request
+from scout.model.endpoint import ProgramState
+from scout.ports import Asked, HarnessEvent, NeedsHuman, RequestSettled
+
+_ABOVE = 8  # lines of a screen that are shown with a question
 
 
 class Pace(NamedTuple):
@@ -20,33 +24,22 @@ class Pace(NamedTuple):
     grace: float = 2.0
 
 
-class PaneWatch:
-    """Looks at a screen until it stops changing and the program waits for input again."""
+class QuestionWatch:
+    """Reports each question on the screen once, and that it is gone."""
 
-    def __init__(self, pace: Pace, before: tuple[str, ...], delivery_id: str) -> None:
-        self._before = before
-        self.is_over = False
+    def __init__(self, pace: Pace, delivery_id: str) -> None:
         self._pace = pace
         self._delivery_id = delivery_id
-        self._last: Shown | None = None
-        self._since = 0.0
         self._request = ""
 
-    def read_screen(self, shown: Shown, now: float) -> Iterator[HarnessEvent]:
+    def read(self, look: PaneLook) -> Iterator[HarnessEvent]:
         """Yield the events of one look."""
-        still = now - self._since
-        if shown != self._last:
-            if self._last is not None and shown.lines:
-                yield TurnProgress(text=shown.lines[-1].strip())
-            self._last, self._since = shown, now
-        elif wish := find_question(shown.lines):
-            if still >= self._pace.quiet / 2:
-                yield from self._needs(wish, shown)
-        else:
-            if self._request:
-                yield RequestSettled(request=self._request)
-                self._request = ""
-            self.is_over = still >= self._pace.quiet and is_ready(self._before, shown.lines)
+        if look.state is ProgramState.WAITING:
+            if look.still >= self._pace.quiet / 2:
+                yield from self._needs(find_question(look.shown.lines) or _build_unread(look), look.shown)
+        elif self._request and look.still >= self._pace.look:
+            yield RequestSettled(request=self._request)
+            self._request = ""
 
     def _needs(self, wish: ScreenWish, shown: Shown) -> Iterator[HarnessEvent]:
         """Yield each question once."""
@@ -68,7 +61,14 @@ def _build_request(wish: ScreenWish) -> PermissionRequest:
     return build_observed_request("\n".join(filter(None, (wish.detail, wish.question))), wish.question)
 
 
+def _build_unread(look: PaneLook) -> ScreenWish:
+    """Return a question that the program reported and whose options Scout cannot read."""
+    tool = look.reports[-1].tool if look.reports else ""
+    question = f"It asks for a permission{f' ({tool})' if tool else ''}: answer it in its terminal"
+    return ScreenWish(Asked.PERMISSION, question, "\n".join(look.shown.lines[-_ABOVE:]), (), (), ())
+
+
 def build_request_id(delivery_id: str, shown: Shown) -> str:
     """Return the id of a question: a hash of the whole screen that shows it."""
-    screen = "\n".join(shown.lines).encode()
+    screen = "\n".join(steady(shown.lines)).encode()
     return f"{delivery_id}-{hashlib.sha256(screen).hexdigest()[:16]}"

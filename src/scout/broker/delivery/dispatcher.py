@@ -1,19 +1,19 @@
 """Starting turns for deliveries. The dispatcher follows the log, so nothing starts before its commit.
 
-There is one lane per agent, so that the turns of a session follow each other. Everything here may happen
-twice: the delivery id makes a turn the same turn.
+The turns of a session follow each other: see `lanes`. Everything here may happen twice: the delivery id makes
+a turn the same turn.
 """
 
 import asyncio
+import contextlib
 import heapq
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from scout.base.refusal import Refused
 from scout.broker.delivery import preparation, recovery, turn_record
 from scout.broker.delivery.human_answers import is_decided
+from scout.broker.delivery.lanes import Lanes, find_lane
 from scout.broker.delivery.live_delivery import LiveSessions, compute_next_attempt
 from scout.broker.delivery.pause import NOW
 from scout.broker.delivery.runner import TurnRunner, build_failure
@@ -51,8 +51,8 @@ from scout.model.problems.session import Layer
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
+_ENDING = 8.0  # seconds for programs to end that nobody needs, while a daemon stops
 _IDLE_STEP = 0.05  # seconds between two looks at the running turns, while a daemon stops
-_Job = tuple[str, Callable[[str], Awaitable[None]]]
 _Prepare = Callable[[Transaction, str], PreparedTurn | None]
 
 
@@ -88,14 +88,12 @@ class Dispatcher:
         self._write = write
         self._read = read
         self._glance = glance
-        self._lanes: dict[str, deque[_Job]] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._lanes = Lanes(services)
         self.runner = TurnRunner(services, write, self._schedule, read)
         self.slots = TurnSlots(services)
         services.forecast = lambda person: self.slots.forecast(person=person)
-        self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
         self._live = LiveSessions(services, write, read)
-        # Turns prepared in the transactions of their asks: before the commit, by target, and after it.
+        # Turns prepared in the transactions of their asks: their lanes before the commit, and after it.
         self._reserved: dict[str, str] = {}
         self._adopted: dict[str, PreparedTurn] = {}
         self._preparing = 0
@@ -122,7 +120,7 @@ class Dispatcher:
     def _on_delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
         delivery = event.payload.record
         if delivery.id in self._adopted:
-            self.enqueue(delivery.target, delivery.id, self._run_adopted)
+            self.enqueue(self._find_lane(delivery), delivery.id, self._run_adopted)
         elif not self.runner.steer(delivery):
             self._schedule(delivery)
 
@@ -179,9 +177,8 @@ class Dispatcher:
         if not delivery.wake:
             self._enqueue_live(delivery.target)
             return
-        if delivery.flight_id is not None:
-            self._flights[delivery.id] = delivery.flight_id
-        self.enqueue(delivery.target, delivery.id, lambda _: self._run_turn(delivery))
+        lane = self._find_lane(delivery)
+        self._lanes.enqueue(lane, delivery.id, lambda _: self._run_turn(delivery), delivery.flight_id)
 
     def _enqueue_live(self, agent_id: str) -> None:
         """Hand what waits for an agent to its live session."""
@@ -209,46 +206,17 @@ class Dispatcher:
 
     # -- lanes -----------------------------------------------------------------------------------
 
-    def enqueue(self, lane: str, ident: str, run: Callable[[str], Awaitable[None]]) -> None:
+    def enqueue(self, lane: str, ident: str, run: Callable[[str], Awaitable[object]]) -> None:
         """Run something after everything already queued in the same lane."""
-        if self._closed:
-            return
-        self._lanes.setdefault(lane, deque()).append((ident, run))
-        if lane not in self._tasks:
-            self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
-        else:
-            self._show_places(lane)
-
-    def _show_places(self, lane: str) -> None:
-        """Store in each queued flight how many turns run before its own."""
-        flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
-        for place, flight_id in enumerate(flights, 1):
-            self._services.line[flight_id] = place, None
+        self._lanes.enqueue(lane, ident, run)
 
     @property
     def lanes(self) -> int:
         """Return the number of lanes in which something runs or waits."""
         return len(self._lanes)
 
-    async def _drain(self, lane: str) -> None:
-        queue = self._lanes[lane]
-        try:
-            while queue and not self._closed:
-                ident, run = queue.popleft()
-                self._services.line.pop(self._flights.pop(ident, ""), None)
-                self._show_places(lane)
-                try:
-                    await run(ident)
-                except Refused as refusal:
-                    _LOG.warning("delivery %s: %s", ident, refusal)
-                except Exception:  # noqa: BLE001 (the lane continues; it is logged)
-                    _LOG.exception("delivery %s", ident)
-        finally:
-            del self._tasks[lane]
-            if queue and not self._closed:
-                self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
-            else:
-                self._lanes.pop(lane, None)
+    def _find_lane(self, delivery: Delivery) -> str:
+        return find_lane(self._glance(), delivery)
 
     async def _release_held(self, agent_id: str) -> None:
         """Release what was held for an agent that can be reached now, or in another way."""
@@ -280,10 +248,20 @@ class Dispatcher:
         try:
             prepared = await self._prepare_turn(ident, prepare)
             if prepared is not None:
-                self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id, awaits)
-                await self.runner.run(prepared)
+                await self._run_prepared(prepared, awaits)
         finally:
             self.slots.release(ident)
+
+    async def _run_prepared(self, prepared: PreparedTurn, awaits: Sequence[str] = ()) -> None:
+        """Run a turn. What comes next for an isolated session waits in the session's lane for the end."""
+        ended = asyncio.Event()
+        if prepared.isolated:
+            self.enqueue(prepared.spec.session_id, prepared.delivery_id, lambda _: ended.wait())
+        try:
+            self.slots.begin(prepared.delivery_id, prepared.spec.agent_id, prepared.flight_id, awaits)
+            await self.runner.run(prepared)
+        finally:
+            ended.set()
 
     async def _prepare_turn(self, ident: str, prepare: _Prepare) -> PreparedTurn | None:
         """Prepare a turn so that a cancel finds it, even if both share a commit.
@@ -337,13 +315,14 @@ class Dispatcher:
             raise PreparationFailed from error
         if prepared is not None:
             tx.prepared = prepared
-            self._reserved[asked[0].target] = asked[0].id
+            self._reserved[asked[0].id] = find_lane(tx, asked[0])
 
     def _can_start(self, tx: Transaction, delivery: Delivery) -> bool:
         """Whether nothing is before the turn of an ask, and a live session that Scout holds is idle."""
         if not delivery.wake or delivery.flight_id is None or self._closed or tx.cache.paused:
             return False
-        busy = delivery.target in self._lanes or delivery.target in self._reserved
+        lane = find_lane(tx, delivery)
+        busy = lane in self._lanes or lane in self._reserved.values()
         if busy or not self.slots.has_room(len(self._reserved) + 1):
             return False
         endpoint = tx.get(Endpoint, delivery.endpoint_id)
@@ -352,7 +331,7 @@ class Dispatcher:
     def drop_prepared(self, tx: Transaction) -> None:
         """Give back the slot of a turn whose transaction is not stored."""
         if tx.prepared is not None:
-            self._reserved.pop(tx.prepared.spec.agent_id, None)
+            self._reserved.pop(tx.prepared.delivery_id, None)
             tx.prepared = None
 
     def adopt_prepared(self, tx: Transaction) -> None:
@@ -367,8 +346,7 @@ class Dispatcher:
     async def _run_adopted(self, ident: str) -> None:
         prepared = self._adopted.pop(ident)
         try:
-            self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id)
-            await self.runner.run(prepared)
+            await self._run_prepared(prepared)
         finally:
             self.slots.release(ident)
 
@@ -377,15 +355,15 @@ class Dispatcher:
     async def recover(self) -> None:
         """Resume after a restart: inspect leased deliveries, follow running turns, schedule pending ones.
 
-        Each goes into the lane of its agent, so that a running turn comes before waiting ones.
+        Each goes into its lane, so that a running turn comes before waiting ones.
         """
         uncertain: list[Delivery] = await self._read(recovery.list_uncertain_deliveries)
         under_way: list[Delivery] = await self._read(recovery.list_running_deliveries)
         await self._write(lambda tx: recovery.free_idle_endpoints(tx, [*uncertain, *under_way]))
         for delivery in uncertain:
-            self.enqueue(delivery.target, delivery.id, self._settle_leased)
+            self.enqueue(self._find_lane(delivery), delivery.id, self._settle_leased)
         for delivery in under_way:
-            self.enqueue(delivery.target, delivery.id, self._reattach)
+            self.enqueue(self._find_lane(delivery), delivery.id, self._reattach)
         for delivery in await self._read(recovery.list_pending_deliveries):
             self._schedule(delivery)
         for agent_id in await self._live.load_agents():
@@ -407,14 +385,14 @@ class Dispatcher:
 
     def is_under_way(self, delivery: Delivery) -> bool:
         """Whether a delivery waits in a lane or its turn is running."""
-        lane = self._lanes.get(delivery.target, ())
-        return delivery.id in self.runner.running or any(ident == delivery.id for ident, _ in lane)
+        waits = self._lanes.is_waiting(self._find_lane(delivery), delivery.id)
+        return waits or delivery.id in self.runner.running
 
     async def inspect_delivery(self, delivery: Delivery) -> InspectResult:
         """Ask whether a program has a delivery; follow its turn again if nothing follows it."""
         found = await self._inspect(delivery.id)
         if found is InspectResult.TAKEN:
-            self.enqueue(delivery.target, delivery.id, self._resume_turn)
+            self.enqueue(self._find_lane(delivery), delivery.id, self._resume_turn)
         return found
 
     async def _settle_leased(self, ident: str) -> None:
@@ -433,20 +411,30 @@ class Dispatcher:
 
     async def wait_until_idle(self) -> None:
         """Wait until no turn is starting or running; asks that wait for a slot do not count."""
-        while self.runner.running and self._tasks:
-            await asyncio.wait(
-                [*self._tasks.values()], timeout=_IDLE_STEP, return_when=asyncio.FIRST_COMPLETED
-            )
+        await self._wait_until(lambda: not self.runner.running)
+
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition holds or no lane has anything to run."""
+        while not condition() and (tasks := [*self._lanes.tasks]):
+            await asyncio.wait(tasks, timeout=_IDLE_STEP, return_when=asyncio.FIRST_COMPLETED)
+
+    def _has_unwanted_turn(self) -> bool:
+        """Whether a turn runs or starts although nobody needs it any more."""
+        return any(one.unwanted and not one.done for one in self.runner.running.values())
 
     async def close(self) -> None:
-        """Start nothing more. Programs keep running and are found again at the next start."""
+        """Start nothing more. Programs keep running and are found again at the next start.
+
+        A program whose flight or session has ended is ended first, even if it is just being started.
+        """
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._lanes.seal()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING):
+                await self._wait_until(lambda: not self._has_unwanted_turn())
+        await self._lanes.close()
         await self.runner.close()
 
 

@@ -4,6 +4,7 @@ from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.routing import attention_items
 from scout.broker.routing.attention_items import decide_by_allowance
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.permission import PermissionRequest, build_request, format_request_title
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -14,7 +15,6 @@ from scout.model.attention import (
     assess_risk,
 )
 from scout.model.flight import Flight
-from scout.model.permission import PermissionRequest, build_request, format_request_title
 from scout.ports import Asked, HumanAnswer, NeedsHuman, RequestSettled
 from scout.store.ledger import LAST
 

@@ -19,7 +19,7 @@ _MANY = 10_000
 def pause(tx: Transaction, request: PauseScout) -> PauseView:
     """Start nothing from now on; with `now`, interrupt running turns too."""
     node = _require_local_node(tx)
-    paused = pause_node(node, tx.sender, tx.now, reason=request.reason)
+    paused = pause_node(node, tx.sender, tx.now, reason=request.reason, until_restart=request.until_restart)
     if paused is not node or request.now:
         move = NOW if request.now else "pause"
         tx.record(NodePaused, paused, move=move, reason=request.reason)

@@ -6,11 +6,13 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.delivery import prompts, session_records, terminals, turn_record
+from scout.broker.delivery.lanes import is_isolated
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.effects import budget, flight_state
 from scout.broker.routing import routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.token import Token
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.conversation import Message, MessageKind
@@ -19,7 +21,6 @@ from scout.model.endpoint import ACTIVE, BROKEN, Endpoint, EndpointMove, Endpoin
 from scout.model.flight import Flight, FlightState
 from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionClass, SessionState
-from scout.model.token import Token
 from scout.policy.choose import Choice, ChoiceAction, Demand
 from scout.ports import Failed
 
@@ -39,14 +40,15 @@ def prepare_turn(tx: Transaction, ident: str, route: routes.AgentRoute | None = 
     if delivery is None or not is_due(delivery, tx.now):
         return None
     agent = tx.need(Agent, "agent", delivery.target)
+    if agent.is_remote:  # it moved to another node, and its mail follows
+        return None
     if budget.hold_for_budget(tx, agent, delivery):
         return None
     ask = _get_ask(tx, delivery)
     leased = lease(delivery, turn_record.HOLDER, tx.now, seconds=tx.rules.periods.lease)
     wish = routes.build_demand(tx, ask) if ask else Demand(session_id=delivery.session_id)
-    policy = ask.session_policy if ask else SessionPolicy.REUSE
-    isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
-    forked = wish.session_id if policy is SessionPolicy.FORK else None
+    isolated = ask is not None and is_isolated(ask)
+    forked = wish.session_id if ask is not None and ask.session_policy is SessionPolicy.FORK else None
     chosen = route if ask else None  # a later message goes to the session that has the ask
     found = _find_carrier(tx, agent, wish, delivery.sender if isolated else None, forked, route=chosen)
     if isinstance(found, Failed):
@@ -210,6 +212,7 @@ def _build_turn(
         endpoint_id=endpoint.id,
         flight_id=delivery.flight_id,
         token_id=token_id,
+        isolated=endpoint.isolated_for is not None,
         fresh=fresh,
     )
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from scout.broker.delivery import turn_record
 from scout.broker.effects import budget
 from scout.broker.routing import children, routes
+from scout.broker.routing.traces import build_turn_context
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, PermissionProfile
@@ -35,6 +36,7 @@ from scout.ports import McpAccess, Prompt, SessionSpec
 from scout.protocol.tools import ROLE_TOOLS
 from scout.store.ledger import LAST
 
+TRACEPARENT = "TRACEPARENT"
 _FEW = 20
 _COMMAND_TOOLS = ("the `scout` command",)
 
@@ -173,6 +175,7 @@ def _build_environment(
         "SCOUT_SOCKET": tx.services.status.socket,
         "SCOUT_TOKEN": secret,
         "SCOUT_MAY_REPEAT": "1" if delivery.may_repeat else None,
+        TRACEPARENT: build_turn_context(tx, delivery),
     }
 
 

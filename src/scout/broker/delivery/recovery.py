@@ -6,11 +6,11 @@ from scout.broker.delivery import turn_record
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.token import Token
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, InspectResult, settle_uncertain
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer
-from scout.model.token import Token
 from scout.ports import Failed
 from scout.store.ledger import LAST, Ledger
 

@@ -19,6 +19,7 @@ from scout.broker.effects.exit_check import NO_FILES, find_uncommitted
 from scout.broker.transaction.call import retry_until_stored
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
+from scout.model.access.token import find_secrets
 from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.attention import Attention
@@ -27,8 +28,8 @@ from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionOrigin
-from scout.model.token import find_secrets
 from scout.policy.host_text import build_mail_text
+from scout.policy.tracing import TOOL_MOVE
 from scout.ports import (
     Accepted,
     Blobs,
@@ -150,7 +151,8 @@ class TurnRunner:
         kept = harness.capabilities.keeps_process
         if kept and not await harness.is_warm(opening.spec.session_id):
             door, facts, rules = await self._write(lambda tx: prompts.issue_mcp_access(tx, opening.spec))
-            opening.spec = replace(opening.spec, door=door, environment=facts, instructions=rules)
+            given = {**facts, **_get_trace(opening)}
+            opening.spec = replace(opening.spec, door=door, environment=given, instructions=rules)
 
     def _begin_renewing(self, prepared: PreparedTurn) -> None:
         self._run_in_background(self._renew(prepared), f"renewing the lease of {prepared.delivery_id}")
@@ -231,7 +233,9 @@ class TurnRunner:
         match event:
             case ToolUse(name=name, detail=detail):
                 sign = f"{name}: {detail}" if detail else name
-                await self._write(lambda tx: turn_record.record_sign_of_life(tx, prepared, sign))
+                await self._write(
+                    lambda tx: turn_record.record_sign_of_life(tx, prepared, sign, move=TOOL_MOVE)
+                )
             case TurnUsage():
                 await self._write(lambda tx: turn_record.record_usage(tx, prepared, event))
             case Identified():
@@ -349,6 +353,13 @@ def build_failure(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
     return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
 
 
+def _get_trace(opening: SessionOpening) -> dict[str, str]:
+    """Return the trace context of the turn that a program is started for."""
+    if not isinstance(opening, PreparedTurn):
+        return {}
+    return {name: one for name, one in opening.prompt.environment.items() if name == prompts.TRACEPARENT}
+
+
 def _attach_long_text(blobs: Blobs, text: str, limit: int) -> tuple[str, tuple[Attachment, ...]]:
     """Store a long text as an attachment, off the loop: it is encoded, hashed and written."""
     data = text.encode()
@@ -450,7 +461,8 @@ class Steered(NamedTuple):
 
 def may_be_steered(delivery: Delivery, prepared: PreparedTurn) -> bool:
     """Whether a delivery can go into its agent's running turn: a first attempt, for this session."""
-    fits = delivery.session_id in (None, prepared.spec.session_id)
+    anywhere = delivery.session_id is None and not prepared.isolated
+    fits = anywhere or delivery.session_id == prepared.spec.session_id
     new = delivery.attempts == 0 and delivery.state is DeliveryState.PENDING
     return fits and new and prepared.accepted and not prepared.done and delivery.id != prepared.delivery_id
 

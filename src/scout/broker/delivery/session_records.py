@@ -11,7 +11,7 @@ from scout.model.agent import Agent, PermissionProfile, WakePolicy
 from scout.model.endpoint import (
     Endpoint,
     EndpointMove,
-    Transport,
+    ProgramState,
     get_permission_profile,
     get_wake_policy,
 )
@@ -34,13 +34,17 @@ class SessionOpening:
 
 @dataclass(kw_only=True)
 class PreparedTurn(SessionOpening):
-    """One running turn. `also`: other deliveries in its prompt. `unwanted`: its flight has ended."""
+    """One running turn. `also`: other deliveries in its prompt. `unwanted`: its flight has ended.
+
+    `isolated`: nobody but its asker uses the session.
+    """
 
     prompt: Prompt
     delivery_id: str
     flight_id: str | None
     also: tuple[str, ...] = ()
     token_id: str | None = None
+    isolated: bool = False
     accepted: bool = False
     unwanted: bool = False
     done: bool = False
@@ -92,15 +96,21 @@ def create_endpoint(
         node=session.node,
         harness=session.harness,
         model=session.model_requested,
-        transport=Transport.PROCESS,
+        transport=tx.services.harnesses[session.harness].capabilities.transport,
         session_id=session.id,
         permission_profile=permission,
         held=True,
         isolated_for=session.isolated_for,
         last_seen=tx.now,
+        program_state=ProgramState.UNKNOWN if _reads_screen(tx, session.harness) else None,
     )
     tx.record(EndpointRegistered, endpoint, move="register")
     return routes.record_endpoint_move(tx, endpoint, EndpointMove.WAKE)
+
+
+def _reads_screen(tx: Transaction, harness: str) -> bool:
+    known = tx.services.harnesses.get(harness)
+    return known is not None and known.capabilities.reads_screen
 
 
 def resume_session_record(tx: Transaction, endpoint: Endpoint) -> Endpoint:
@@ -134,6 +144,8 @@ def build_session_spec(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Ses
         fork_of=_get_fork_source(tx, session) if session else None,
         idle=None if keeps else tx.rules.periods.session_idle,
         readable=files.folders if files is not None else (),
+        url=agent.config.url,
+        credential_file=agent.config.credential_file,
     )
 
 

@@ -9,6 +9,7 @@ from scout.broker.effects import answers, budget, exit_check, flight_state, sess
 from scout.broker.effects.exit_check import NO_FILES, UncommittedFiles
 from scout.broker.routing import attention_items, posts, routes
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.token import Token, TokenState, find_secrets, hide_secrets, revoke_token
 from scout.model.attention import Attention, AttentionKind
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import (
@@ -41,7 +42,6 @@ from scout.model.flight import (
 )
 from scout.model.problems.session import Missing, SessionFailed
 from scout.model.session import Session, SessionState, mark_ready, observe_session
-from scout.model.token import Token, TokenState, find_secrets, hide_secrets, revoke_token
 from scout.model.usage import UsageSource
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.usage import report_execution
@@ -107,12 +107,14 @@ def _get_leased_deliveries(tx: Transaction, prepared: PreparedTurn) -> list[Deli
     return [one for one in found if one.state is DeliveryState.LEASED]
 
 
-def record_sign_of_life(tx: Transaction, prepared: PreparedTurn, text: str) -> None:
-    """Record what the program is doing as the reason of its flight."""
+def record_sign_of_life(
+    tx: Transaction, prepared: PreparedTurn, text: str, *, move: str | None = None
+) -> None:
+    """Record what the program is doing as the reason of its flight; `move` says what kind it is."""
     flight = tx.get(Flight, prepared.flight_id)
     if flight is not None and flight.state not in FLIGHT.terminal and flight.started_at is not None:
         reason = hide_secrets(" ".join(text.split()), find_secrets(text))[:200] or flight.reason
-        flight_state.record_note(tx, note_flight(flight, FlightPhase.WORKING, tx.now, reason=reason))
+        flight_state.record_note(tx, note_flight(flight, FlightPhase.WORKING, tx.now, reason=reason), move)
 
 
 def record_usage(tx: Transaction, prepared: PreparedTurn, report: TurnUsage) -> None:

@@ -9,6 +9,7 @@ from scout.broker.routing.attention_items import close_held_item
 from scout.broker.routing.remote import is_remote
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
+from scout.model.access.token import Token, find_secrets, hash_secret, hide_secrets, is_valid
 from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.attention import AttentionKind
@@ -40,7 +41,6 @@ from scout.model.flight import (
 )
 from scout.model.problems.session import Layer
 from scout.model.question import Question, QuestionState
-from scout.model.token import Token, find_secrets, hash_secret, hide_secrets, is_valid
 from scout.model.work_item import WorkItem, WorkMove, WorkState, follow_flight
 from scout.policy.wake import Cause
 from scout.protocol.operations import build_command_line
@@ -116,9 +116,9 @@ def _update_flight(tx: Transaction, flight: Flight, delivery: Delivery, trouble:
         record_start(tx, following)
 
 
-def record_note(tx: Transaction, flight: Flight) -> Flight:
+def record_note(tx: Transaction, flight: Flight, move: str | None = None) -> Flight:
     """Record a new phase, reason or next check."""
-    return tx.record(FlightUpdated, flight, move=flight.phase, reason=flight.reason)
+    return tx.record(FlightUpdated, flight, move=move or flight.phase, reason=flight.reason)
 
 
 def record_start(tx: Transaction, flight: Flight) -> Flight:

@@ -14,7 +14,7 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
-from scout.policy.foreground import Foreground, choose_foreground, is_for_foreground
+from scout.policy.people.foreground import Foreground, choose_foreground, is_for_foreground
 
 RULE = "foreground"
 _MOST = 10  # agents that are compared, the most recently active first

@@ -120,6 +120,14 @@ def record_and_notify(
     )
 
 
+def record_from_elsewhere(
+    tx: Transaction, kind: type[Event], record: WorkItem, *, move: str, reason: str
+) -> None:
+    """Record a change that another node made, with its effects here; that node notifies."""
+    tx.record(kind, record, move=move, reason=reason)
+    _apply_effects(tx, record, None)
+
+
 # -- agents in service-------------------------------------------------------------------------------
 
 

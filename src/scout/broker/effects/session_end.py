@@ -10,8 +10,8 @@ from scout.broker.effects import flight_state, held_flights, reservations
 from scout.broker.routing import routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.allowance import Allowance, AllowanceMove, revoke_allowance
 from scout.model.agent import Agent, Lifecycle
-from scout.model.allowance import Allowance, AllowanceMove, revoke_allowance
 from scout.model.ask import Ask, IfUnreachable
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, nack
 from scout.model.endpoint import BROKEN, ENDPOINT, Endpoint, EndpointMove, is_online

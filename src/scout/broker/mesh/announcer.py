@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from scout.broker.mesh.signatures import sign_record
+from scout.broker.routing.remote import is_leaving
 from scout.broker.routing.views import find_agent_status
 from scout.broker.transaction.admission import admit_system
 from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
-from scout.model.agent import Agent, Lifecycle
+from scout.model.agent import Agent, Lifecycle, return_from_move
 from scout.model.events.asks import FlightEvent
 from scout.model.events.envelope import Event, get_record
 from scout.model.events.presence import AgentEvent, EndpointEvent, ReachEvent
@@ -33,15 +34,17 @@ def is_announced(agent: Agent, operator: str) -> bool:
 
 
 class Announcer:
-    """Publishes the entries of this node's agents."""
+    """Publishes the entries of this node's agents. Their revisions count up from `number`."""
 
-    def __init__(self, broker: Transactions, link: MeshLink, keys: NodeKeys) -> None:
+    def __init__(self, broker: Transactions, link: MeshLink, keys: NodeKeys, number: int) -> None:
         self._broker = broker
         self._services = broker.services
         self._link = link
         self._keys = keys
+        self._revision = number
         self._published: dict[str, AgentEntry] = {}
         self._seen: dict[str, int] = {}  # revisions of own entries in the directory
+        self._returned: dict[str, int] = {}  # those that were read back from it
         self._changed = set[str]()
         self._whole = False
         self._news = asyncio.Event()
@@ -68,12 +71,24 @@ class Announcer:
         self._whole = True
         self._news.set()
 
-    def note_own(self, agent_id: str, revision: int | None) -> None:
-        """Learn what the directory holds of this node; a later entry needs a higher revision."""
-        if revision is None:
+    def note_own(self, agent_id: str, entry: AgentEntry | None) -> None:
+        """Learn what the directory holds of an agent; a later entry needs a higher revision.
+
+        None: it holds no entry that this node has signed. If there should be one, it is published again; so
+        is one in whose place an older one appears.
+        """
+        if entry is None:
             self._seen.pop(agent_id, None)
         else:
-            self._seen[agent_id] = max(revision, self._seen.get(agent_id, 0))
+            self._seen[agent_id] = max(entry.revision, self._seen.get(agent_id, 0))
+        latest = self._returned.get(agent_id, 0)
+        if entry is not None and entry.revision >= latest:
+            self._returned[agent_id] = entry.revision
+        elif self._published.pop(agent_id, None) is not None:
+            self._changed.add(agent_id)
+            self._news.set()
+        else:
+            self._returned.pop(agent_id, None)
 
     # -- telling -----------------------------------------------------------------------------------
 
@@ -132,9 +147,9 @@ class Announcer:
 
     def _next_revision(self, ident: str) -> int:
         """Return a revision above all earlier ones, also of an earlier run and whatever the clock does."""
-        revision = max(int(self._services.clock.now()), self._seen.get(ident, 0) + 1)
-        self._seen[ident] = revision
-        return revision
+        self._revision = max(self._revision, self._seen.get(ident, 0)) + 1
+        self._seen[ident] = self._revision
+        return self._revision
 
     def _build(self, ledger: Ledger, idents: Iterable[str]) -> dict[str, AgentEntry | None]:
         system = admit_system(self._services)
@@ -147,10 +162,22 @@ def _list_page(bound: str) -> Callable[[Ledger], list[str]]:
 
 
 def build_own_entry(tx: Transaction, ident: str) -> AgentEntry | None:
-    """Return the entry of one of this node's agents; None if the others are told nothing about it."""
-    agent = tx.agent(ident)
+    """Return the entry of one of this node's agents; None if the others are told nothing about it.
+
+    The entry of one that moved hands it over to its new node. While it is on its way, it is listed as before.
+    """
+    agent = tx.ledger.own_agent(ident)
+    moved_to = agent.moved_to if agent is not None else None
+    if agent is not None and moved_to is not None:
+        agent = return_from_move(agent, tx.services.node, tx.now)
     if agent is None or not is_announced(agent, tx.services.operator):
         return None
+    if moved_to is not None and not is_leaving(tx, agent.id):
+        return replace(_build_entry(tx, agent), moved_to=moved_to, instances=())
+    return _build_entry(tx, agent)
+
+
+def _build_entry(tx: Transaction, agent: Agent) -> AgentEntry:
     endpoints, within = tx.endpoints(agent.id), tx.rules.periods.online_within
     status = find_agent_status(tx, agent, endpoints)
     node_id = tx.services.node_id

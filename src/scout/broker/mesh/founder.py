@@ -1,6 +1,8 @@
 """The founder of a mesh: it invites, admits, renames and removes nodes, and signs an entry for each."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -25,9 +27,11 @@ from scout.model.mesh.member import (
     move_invitation,
 )
 from scout.model.node import Node
+from scout.model.problems.mesh import InvitationInvalid
+from scout.model.remote_agent import scope_user
 from scout.policy.mesh.join_proof import hash_secret, is_joiner_proved, prove_founder
 from scout.policy.mesh.membership import build_member, check_invitation, choose_node_name
-from scout.ports.mesh import MeshConfig, MeshLink, MeshServer, NodeKeys
+from scout.ports.mesh import MeshConfig, MeshDown, MeshLink, MeshServer, NodeKeys
 from scout.store.ledger import LAST, Ledger
 
 _MANY = 10_000
@@ -53,6 +57,10 @@ class Founder:
         self._server = server
         # Used invitations whose login stays until the answer has arrived, and until when.
         self._answered: dict[str, tuple[str, float]] = {}
+        # What the server has not been told yet, because it did not answer.
+        self._logins_due = False
+        self._members_due: set[str] = set()
+        self._catching_up = asyncio.Lock()
 
     # -- invitations -------------------------------------------------------------------------------
 
@@ -71,7 +79,7 @@ class Founder:
         if due:
             await self._broker.as_system(_expire_invitations)
         if due or arrived:
-            await self.set_logins()
+            await self.tell_server()
 
     async def set_logins(self) -> None:
         """Tell the server who may connect: members and those who are invited."""
@@ -102,8 +110,7 @@ class Founder:
         assert invitation is not None  # it was used just now
         until = self._services.clock.monotonic() + _ARRIVES
         self._answered[invitation.id] = invitation.login_key or "", until
-        await self.set_logins()
-        await self.publish_member(member)
+        await self.tell_server(member)
         signed = decode(self._sign(member), SignedEntry)
         answer = JoinAnswer(
             member=signed.body,
@@ -120,6 +127,8 @@ class Founder:
         proved = known is not None and is_joiner_proved(known.hashed, mesh_id, key, request)
         invitation = check_invitation(known, tx.now, proved=proved and self._is_certified(request))
         before = tx.get(Node, request.node_id)
+        if invitation.relation is MemberRelation.GUEST:
+            _check_scope(tx, request)
         name = choose_node_name(
             invitation.name or request.name, lambda one: members.is_name_taken(tx, one, request.node_id)
         )
@@ -160,10 +169,45 @@ class Founder:
         """Publish the entries of all members: the server may have lost them."""
         for node in await self._broker.read(_list_nodes):
             if node.member is not None and not node.member.removed:
-                await self.publish_member(node.member)
+                await self._publish_member(node.member)
 
-    async def publish_member(self, member: MemberEntry) -> None:
+    async def _publish_member(self, member: MemberEntry) -> None:
         await self._link.put_member(member.node_id, self._sign(member))
+
+    async def tell_server(self, *changed: MemberEntry) -> None:
+        """Tell the server who may connect, and publish entries that changed.
+
+        The change is stored here and holds. If the server does not answer now, `catch_up` tells it.
+        """
+        self._logins_due = True
+        self._members_due.update(one.node_id for one in changed)
+        with suppress(MeshDown):
+            await self.catch_up()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the server has not been told everything."""
+        return self._logins_due or bool(self._members_due)
+
+    async def catch_up(self) -> None:
+        """Tell the server what it has not been told yet. Raises `MeshDown`."""
+        if not self.is_behind:
+            return
+        async with self._catching_up:
+            logins, self._logins_due = self._logins_due, False
+            members_due, self._members_due = self._members_due, set()
+            try:
+                if logins:
+                    await self.set_logins()
+                    logins = False
+                for node in await self._broker.read(_list_nodes):
+                    if node.id in members_due and node.member is not None:
+                        await self._publish_member(node.member)
+                        members_due.discard(node.id)
+            except BaseException:
+                self._logins_due |= logins
+                self._members_due |= members_due
+                raise
 
     def _sign(self, member: MemberEntry) -> bytes:
         return sign_record(self._keys, MEMBER_SIGNED_AS, member)
@@ -171,10 +215,17 @@ class Founder:
     async def change_member(self, node_id: str, **changes: object) -> MemberEntry | None:
         """Give a member another entry: here, at the server, and at the other nodes with their next sync."""
         member = await self._broker.as_system(lambda tx: _change_member(tx, node_id, changes))
-        if member is not None:
-            await self.set_logins()
-            await self.publish_member(member)
+        if member is None:
+            return None
+        if member.removed:
+            await self._tell_removed(member)
+        await self.tell_server(member)
         return member
+
+    async def _tell_removed(self, member: MemberEntry) -> None:
+        """Tell a node that it was removed before its connection is cut, if the server can be reached."""
+        with suppress(MeshDown):
+            await self._link.tell_member(member.node_id, self._sign(member))
 
     async def grant_wish(self, node: Node, beat: NodeHeartbeat) -> None:
         """Give a node what its heartbeat asks for: a free name, a key that it certified, or to leave."""
@@ -191,6 +242,15 @@ class Founder:
             changes |= {} if taken else {"name": beat.name}
         if changes:
             await self.change_member(node.id, **changes)
+
+
+def _check_scope(tx: Transaction, request: JoinRequest) -> None:
+    """Refuse a guest whose user would be that of another one: grants to that user would be its own too."""
+    scoped = scope_user(request.public_key)
+    for node in members.list_nodes(tx):
+        key = node.member.operator_key if node.member is not None else None
+        if key not in (None, request.public_key) and scope_user(key or "") == scoped:
+            raise Refused(InvitationInvalid(problem=f"another guest is the user {scoped}: use another key"))
 
 
 def _list_nodes(ledger: Ledger) -> list[Node]:

@@ -4,25 +4,30 @@ The transaction runs in the name of the remote agent, so the limits, grants, wak
 this node are those of any agent. A refusal undoes the transaction.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.effects import flight_state, remote_flights
-from scout.broker.mesh import files, remote_attention, remote_questions
-from scout.broker.mesh.messages import FILES, deliver_message, require_recipient
-from scout.broker.mesh.outbox import apply_receipt, queue_entry
+from scout.broker.mesh import files, remote_attention, remote_questions, remote_work
+from scout.broker.mesh.messages import FILES, deliver_message, post_broadcast, require_recipient
+from scout.broker.mesh.moves import arrival
+from scout.broker.mesh.outbox import apply_receipt, confirm_ask
+from scout.broker.mesh.outbox_rows import queue_entry
 from scout.broker.operations import asks, talk
 from scout.broker.operations.asks import AskIds
 from scout.broker.transaction.transaction import Transaction, build_subject
+from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.flight import FLIGHT, Flight, cancel_flight
+from scout.model.mesh.entry import AgentEntry
 from scout.model.mesh.envelope import (
     AskPayload,
     AttentionPayload,
+    BroadcastPayload,
     CancelPayload,
     DecisionPayload,
     EnvelopeHeader,
@@ -30,26 +35,28 @@ from scout.model.mesh.envelope import (
     FetchPayload,
     FilePayload,
     FlightPayload,
+    MailPayload,
     MessagePayload,
+    MovePayload,
     Payload,
     QuestionPayload,
     ReceiptPayload,
+    WorkPayload,
 )
 from scout.model.node import Node
 from scout.model.problems.request import NotFound, TooLarge
 from scout.model.remote_agent import find_node_owner
+from scout.model.trace import choose_parent
 from scout.policy.permit import Deed
 from scout.policy.wake import Cause
 from scout.protocol.asks import MakeAsk, RetryFlight
 
-_SPOKEN = (MessagePayload, AskPayload, CancelPayload, QuestionPayload, DecisionPayload)
+_SPOKEN = (MessagePayload, BroadcastPayload, AskPayload, CancelPayload, QuestionPayload, DecisionPayload)
 
 
 def is_spoken(payload: Payload) -> bool:
     """Whether an agent of the other node speaks, rather than the node itself."""
-    return isinstance(
-        payload, MessagePayload | AskPayload | CancelPayload | QuestionPayload | DecisionPayload
-    )
+    return isinstance(payload, _SPOKEN)
 
 
 def apply_payload(
@@ -65,21 +72,24 @@ def apply_payload(
     apply = _APPLY.get(type(payload))
     if apply is None:
         raise Refused(BadRequest(problem=f"this node takes no {type(payload).__name__} envelopes"))
-    if header.sender is not None:
-        _list_sender(tx, header, node)
+    speaks = (header.sender,) if header.sender is not None else ()
+    _list_agents(tx, node, (*speaks, *getattr(payload, "parties", ())))
     return apply(tx, header, payload)
 
 
-def _list_sender(tx: Transaction, header: EnvelopeHeader, node: Node) -> None:
-    """Add a sender that the directory has not brought yet, or no longer lists, to the mirror."""
-    sender = header.sender
-    assert sender is not None
-    known = tx.remote_agent(sender.id)
-    if known is None or not known.listed:
-        owner = find_node_owner(node, tx.services.operator)
-        tx.ledger.list_sender(sender, owner)
-        tx.services.meshed = True
-        tx.cache.forget_remote([sender.id])
+def _list_agents(tx: Transaction, node: Node, entries: Iterable[AgentEntry]) -> None:
+    """Add agents of a node that the directory has not brought yet, or no longer lists, to the mirror."""
+    for entry in entries:
+        known = tx.agent(entry.id)
+        lives = known is not None and _lives_on(known, node.id)
+        if known is not None and lives and known.lifecycle is not Lifecycle.RETIRED:
+            continue  # its node lists it
+        foreign = entry.node_id != node.id or (known is not None and not lives)
+        remote = tx.remote_agent(entry.id)
+        if not foreign and (remote is None or not remote.listed):
+            tx.ledger.list_sender(entry, find_node_owner(node, tx.services.operator))
+            tx.services.meshed = True
+            tx.cache.forget_remote([entry.id])
 
 
 # -- messages ----------------------------------------------------------------------------------------
@@ -94,6 +104,12 @@ def _apply_message(tx: Transaction, header: EnvelopeHeader, payload: MessagePayl
     deliver_message(tx, message, agent, cause)
     files.request_files(tx, header.from_node, message)
     return message.id
+
+
+def _apply_broadcast(tx: Transaction, header: EnvelopeHeader, payload: BroadcastPayload) -> str:
+    post_broadcast(tx, payload.message)
+    files.request_files(tx, header.from_node, payload.message)
+    return payload.message.id
 
 
 # -- asks --------------------------------------------------------------------------------------------
@@ -117,17 +133,22 @@ def _apply_ask(tx: Transaction, header: EnvelopeHeader, payload: AskPayload) -> 
         reply_mode=ask.reply_mode,
         if_unreachable=ask.if_unreachable,
     )
-    ids = AskIds(ask.id, message.id, flight.id, ask.chain, ask.ancestors, message.attachments)
+    parent = choose_parent(ask.traceparent, None)
+    ids = AskIds(ask.id, message.id, flight.id, ask.chain, ask.ancestors, message.attachments, parent)
     asks.make_ask(tx, request, ids)
     files.request_files(tx, header.from_node, message)
     return flight.id
+
+
+def _lives_on(agent: Agent, node_id: str) -> bool:
+    return agent.is_remote and agent.home_id == node_id
 
 
 def _apply_cancel(tx: Transaction, header: EnvelopeHeader, payload: CancelPayload) -> str:
     """Cancel a flight for its asker. One that has ended tells its asker so by itself."""
     flight = tx.get(Flight, payload.flight_id)
     asker = tx.agent(flight.requester_id) if flight else None
-    if flight is None or asker is None or asker.created_by != header.from_node:
+    if flight is None or asker is None or not _lives_on(asker, header.from_node):
         raise Refused(NotFound(noun="flight", id=payload.flight_id[:60]))
     if flight.state not in FLIGHT.terminal:
         reason = payload.reason or f"cancelled by {tx.address(asker.id)}"
@@ -140,8 +161,10 @@ def _apply_flight(tx: Transaction, header: EnvelopeHeader, payload: FlightPayloa
     told = payload.flight
     flight = tx.get(Flight, told.id)
     target = tx.agent(flight.target) if flight else None
-    if flight is None or target is None or target.created_by != header.from_node:
+    if flight is None or target is None or not _lives_on(target, header.from_node):
         raise Refused(NotFound(noun="flight", id=told.id[:60]))
+    confirm_ask(tx, header.from_node, flight.id)
+    flight = tx.need(Flight, "flight", flight.id)
     answer = payload.answer
     if answer is not None and (answer.sender != flight.target or tx.get(Message, answer.id) is not None):
         answer = replace(answer, id=tx.mint("msg"), sender=flight.target)
@@ -163,6 +186,18 @@ def _apply_decision(tx: Transaction, _: EnvelopeHeader, payload: DecisionPayload
     return remote_attention.apply_decision(tx, payload)
 
 
+def _apply_work(tx: Transaction, header: EnvelopeHeader, payload: WorkPayload) -> str:
+    return remote_work.apply_work(tx, header.from_node, payload)
+
+
+def _apply_move(tx: Transaction, header: EnvelopeHeader, payload: MovePayload) -> str:
+    return arrival.take_agent(tx, header.from_node, payload)
+
+
+def _apply_mail(tx: Transaction, header: EnvelopeHeader, payload: MailPayload) -> str:
+    return arrival.take_mail(tx, header.from_node, payload)
+
+
 def _apply_fetch(tx: Transaction, header: EnvelopeHeader, payload: FetchPayload) -> None:
     files.send_piece(tx, header.from_node, payload.sha256, payload.offset)
 
@@ -178,12 +213,16 @@ def _apply_delivered(tx: Transaction, header: EnvelopeHeader, payload: ReceiptPa
 
 _APPLY: Mapping[type[Any], Callable[[Transaction, EnvelopeHeader, Any], str | None]] = {
     MessagePayload: _apply_message,
+    BroadcastPayload: _apply_broadcast,
     AskPayload: _apply_ask,
     CancelPayload: _apply_cancel,
     FlightPayload: _apply_flight,
     QuestionPayload: _apply_question,
     AttentionPayload: _apply_attention,
     DecisionPayload: _apply_decision,
+    WorkPayload: _apply_work,
+    MovePayload: _apply_move,
+    MailPayload: _apply_mail,
     ReceiptPayload: _apply_delivered,
     FetchPayload: _apply_fetch,
     FilePayload: _apply_file,

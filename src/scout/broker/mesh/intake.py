@@ -2,46 +2,49 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from scout.base.codec import decode
 from scout.base.refusal import Diagnostic, Refused
 from scout.broker.mesh import inbound, outbox
 from scout.broker.mesh.envelopes import MeshIdentity
-from scout.broker.mesh.files import ArrivingFiles
+from scout.broker.mesh.files import take_piece
+from scout.broker.mesh.messages import TargetLeaving
 from scout.broker.mesh.sender import EnvelopeBroker
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.transaction import Transaction
-from scout.model.agent import Agent
+from scout.model.access.token import TokenKind
 from scout.model.events.mesh import EnvelopeReceived, ReceivedEnvelope
 from scout.model.flight import FlightError, build_error
 from scout.model.mesh.envelope import (
+    ENVELOPE_LIMIT,
     DecisionPayload,
     EnvelopeHeader,
     FilePayload,
     Payload,
     ReceiptPayload,
     ReceiptState,
+    SignedBundle,
     SignedEnvelope,
-    read_header,
+    read_headers,
     read_kind,
+    read_parcel,
     read_payload,
 )
 from scout.model.mesh.member import MemberEntry, MemberRelation
 from scout.model.node import Node, NodeState
+from scout.model.problems.target import RemoteTarget
 from scout.model.remote_agent import find_node_owner
-from scout.model.token import TokenKind
 from scout.policy.directory import Viewpoint
 from scout.policy.mesh.envelopes import (
     EnvelopeFacts,
     IntakeAction,
     check_payload,
     decide_intake,
-    is_plain_receipt,
+    list_plain_receipts,
 )
 from scout.policy.permit import Actor
 from scout.ports import Surroundings
@@ -59,11 +62,32 @@ class IntakeBroker(EnvelopeBroker, Protocol):
         self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
     ) -> T: ...
     async def wait_for_probe(self) -> None: ...
-    def glance(self) -> Ledger: ...
 
 
 class _Behind(Exception):  # noqa: N818 (a signal between two methods)
     """The envelope was taken meanwhile, or the one before it is missing."""
+
+
+class _Parcel(NamedTuple):
+    """What the envelopes of a parcel share, looked up once. `node`: the node that signed it, as it says.
+
+    `taken`: which of its envelopes, and of those before them, were taken when it came. `senders`: for each
+    agent that speaks, the node that lists it, and whether this node has an agent of its id.
+    """
+
+    size: int
+    node: Node | None = None
+    member: MemberEntry | None = None
+    signed: bool = False
+    taken: frozenset[str] = frozenset()
+    senders: Mapping[str, tuple[str | None, bool]] = {}
+
+
+class _Arrived(NamedTuple):
+    """An envelope that came; `header` is None if it cannot be read."""
+
+    header: EnvelopeHeader | None
+    parcel: _Parcel
 
 
 class Intake:
@@ -76,32 +100,22 @@ class Intake:
         self._services = broker.services
         self._identity = identity
         self._answer = answer
-        self._lines: dict[str, tuple[asyncio.Lock, int]] = {}
-        self._files = ArrivingFiles(broker.services)
+        self._under_way: set[str] = set()  # envelopes that were given to the store
         self._forgeries: dict[tuple[str, str], float] = {}
 
     async def take(self, data: bytes) -> bool:
-        """Take an envelope. Its effect is on disk when this returns; a repeated one has none.
+        """Take an envelope or a bundle. Its effect is on disk when this returns; a repeated one has none.
 
-        Envelopes of one conversation are taken one after the other, in the order of the calls.
+        Envelopes take effect in the order of the calls: each is given to the store before another is read.
         """
-        header, node = self._read(data)
-        line = header.conversation_id if header is not None else None
-        if line is None:
-            return await self._take_next(data, header, node)
-        turn, waiting = self._lines.get(line, (asyncio.Lock(), 0))
-        self._lines[line] = turn, waiting + 1
-        try:
-            async with turn:
-                return await self._take_next(data, header, node)
-        finally:
-            turn, waiting = self._lines.pop(line)
-            if waiting > 1:
-                self._lines[line] = turn, waiting - 1
+        arrived = self._open(data)
+        if len(arrived) == 1:
+            return await self._take_one(arrived[0])
+        return all(await asyncio.gather(*map(self._take_one, arrived)))
 
-    async def _take_next(self, data: bytes, header: EnvelopeHeader | None, node: Node | None) -> bool:
-        facts = self._find_facts(data, header, node)
-        decision = decide_intake(facts)
+    async def _take_one(self, arrived: "_Arrived") -> bool:
+        header, node = arrived.header, arrived.parcel.node
+        decision = decide_intake(self._find_facts(arrived))
         if decision.action is IntakeAction.REFUSE:
             assert decision.problem is not None  # a refusal has a reason
             await self._refuse(header, decision.problem, authentic=decision.authentic)
@@ -113,45 +127,74 @@ class Intake:
         if decision.action is IntakeAction.REPEAT:
             self._answer_again(header)
             return True
-        return await self._apply(header, node)
+        self._under_way.add(header.id)
+        try:
+            return await self._apply(header, node)
+        finally:
+            self._under_way.discard(header.id)
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def _read(self, data: bytes) -> tuple[EnvelopeHeader | None, Node | None]:
+    def _open(self, data: bytes) -> "list[_Arrived]":
+        """Return the envelopes of a parcel; something that cannot be read is one without a header."""
+        unreadable = [_Arrived(None, _Parcel(len(data)))]
+        if len(data) > ENVELOPE_LIMIT:
+            return unreadable  # it is refused unread
         try:
-            header = read_header(decode(data, SignedEnvelope))
+            parcel = read_parcel(data)
+            headers = read_headers(parcel)
         except Refused:
-            return None, None
-        return header, self._broker.glance().get(Node, header.from_node)
+            return unreadable
+        if not headers:
+            return unreadable
+        known = self._look_up(len(data), parcel, headers)
+        # One signature speaks for one node: what names another one in the same bundle is forged.
+        forged = known._replace(signed=False)
+        by = headers[0].from_node
+        return [_Arrived(one, known if one.from_node == by else forged) for one in headers]
 
-    def _find_facts(self, data: bytes, header: EnvelopeHeader | None, node: Node | None) -> EnvelopeFacts:
+    def _look_up(
+        self, size: int, parcel: SignedEnvelope | SignedBundle, headers: Sequence[EnvelopeHeader]
+    ) -> _Parcel:
+        ledger = self._broker.glance()
+        node = ledger.get(Node, headers[0].from_node)
         member = _find_member(node)
-        facts = EnvelopeFacts(
-            size=len(data),
+        if member is None or not self._identity.keys.verify(
+            member.public_key, parcel.signed_bytes, parcel.signature
+        ):
+            return _Parcel(size, node, member)
+        idents = {ident for one in headers for ident in (one.id, one.after) if ident is not None}
+        senders = {one.sender.id for one in headers if one.sender is not None}
+        return _Parcel(
+            size,
+            node,
+            member,
+            signed=True,
+            taken=ledger.list_taken(idents),
+            senders={ident: _find_sender(ledger, ident) for ident in senders},
+        )
+
+    def _find_facts(self, arrived: "_Arrived") -> EnvelopeFacts:
+        header, parcel = arrived.header, arrived.parcel
+        sender = header.sender if header is not None else None
+        sender_node, is_own = parcel.senders.get(sender.id, (None, False)) if sender else (None, False)
+        return EnvelopeFacts(
+            size=parcel.size,
             header=header,
             mesh_id=self._identity.mesh_id,
             node_id=self._identity.node_id,
-            member=member,
-            signed=False,
-        )
-        if header is None or member is None or not self._is_signed(data, member):
-            return facts
-        ledger = self._broker.glance()
-        sender = header.sender.id if header.sender else None
-        own = ledger.get(Agent, sender)
-        known = ledger.remote_agent(sender) if sender else None
-        return replace(
-            facts,
-            signed=True,
-            sender_node=known.node_id if known else None,
-            sender_is_own=own is not None and not own.is_remote,
-            taken=find_received(ledger, header.id) is not None,
-            has_predecessor=header.after is None or find_received(ledger, header.after) is not None,
+            member=parcel.member,
+            signed=parcel.signed,
+            sender_node=sender_node,
+            sender_is_own=is_own,
+            taken=header is not None and header.id in parcel.taken,
+            has_predecessor=header is None or header.after is None or self._is_coming(header.after, parcel),
         )
 
-    def _is_signed(self, data: bytes, member: MemberEntry) -> bool:
-        signed = decode(data, SignedEnvelope)
-        return self._identity.keys.verify(member.public_key, signed.signed_bytes, signed.signature)
+    def _is_coming(self, envelope_id: str, parcel: _Parcel) -> bool:
+        """Whether an envelope was taken, or is being taken before what comes now."""
+        known = envelope_id in parcel.taken or envelope_id in self._under_way
+        return known or self._broker.glance().has_received(envelope_id)
 
     # -- outcomes ----------------------------------------------------------------------------------
 
@@ -160,16 +203,19 @@ class Intake:
         try:
             payload = read_payload(header)
             check_payload(payload, header, MemberRelation.GUEST if node.guest_key else MemberRelation.OWN)
-            if is_plain_receipt(payload):
-                await self._broker.as_system(lambda tx: _apply_receipt(tx, header, payload))
+            receipts = list_plain_receipts(payload)
+            if receipts:
+                await self._broker.as_system(lambda tx: _apply_receipts(tx, header, receipts))
                 return True
             await self._broker.wait_for_probe()
             who = self._admit(header, node, payload)
             piece = payload if isinstance(payload, FilePayload) else None
-            rest = await self._files.take_piece(piece) if piece is not None else None
+            rest = await take_piece(self._services, piece) if piece is not None else None
             await self._broker.write(who, lambda tx: self._take(tx, header, node, payload, rest))
         except _Behind:
             return await self._settle_race(header)
+        except TargetLeaving:
+            return False  # it is offered again
         except Refused as refusal:
             await self._refuse(header, refusal.diagnostic)
             return True
@@ -195,9 +241,8 @@ class Intake:
     def _take(
         self, tx: Transaction, header: EnvelopeHeader, node: Node, payload: Payload, rest: int | None
     ) -> None:
-        taken = find_received(tx.ledger, header.id) is not None
-        behind = header.after is not None and find_received(tx.ledger, header.after) is None
-        if taken or behind:
+        behind = header.after is not None and not tx.ledger.has_received(header.after)
+        if behind or tx.ledger.has_received(header.id):
             raise _Behind
         subject = inbound.apply_payload(tx, header, node, payload, rest)
         received = _describe(header, ReceiptState.ACCEPTED, subject=subject)
@@ -206,7 +251,7 @@ class Intake:
 
     async def _settle_race(self, header: EnvelopeHeader) -> bool:
         """Answer an envelope that was taken twice at once; one that is behind another is offered again."""
-        if find_received(self._broker.glance(), header.id) is None:
+        if not self._broker.glance().has_received(header.id):
             return False
         self._answer_again(header)
         return True
@@ -214,7 +259,9 @@ class Intake:
     def _answer_again(self, header: EnvelopeHeader) -> None:
         found = find_received(self._broker.glance(), header.id)
         if found is not None:
-            receipt = ReceiptPayload(of=header.id, state=found.outcome, problem=found.problem)
+            receipt = ReceiptPayload(
+                of=header.id, state=found.outcome, problem=found.problem, moved_to=found.moved_to
+            )
             self._answer(header.from_node, receipt)
 
     async def _refuse(
@@ -227,8 +274,9 @@ class Intake:
             await self._record_forgery(header, error)
             return
         assert header is not None  # an authentic envelope was read
-        await self._broker.as_system(lambda tx: _record_refusal(tx, header, error))
-        refused = ReceiptPayload(of=header.id, state=ReceiptState.REFUSED, problem=error)
+        moved_to = problem.node_id or None if isinstance(problem, RemoteTarget) else None
+        await self._broker.as_system(lambda tx: _record_refusal(tx, header, error, moved_to))
+        refused = ReceiptPayload(of=header.id, state=ReceiptState.REFUSED, problem=error, moved_to=moved_to)
         self._answer(header.from_node, refused)
 
     async def _record_forgery(self, header: EnvelopeHeader | None, error: FlightError) -> None:
@@ -261,6 +309,13 @@ def _find_member(node: Node | None) -> MemberEntry | None:
     return replace(node.member, removed=node.member.removed or node.state is NodeState.REMOVED)
 
 
+def _find_sender(ledger: Ledger, agent_id: str) -> tuple[str | None, bool]:
+    """Return the node that lists an agent, and whether this node has an agent of its id."""
+    own, listed = ledger.own_agent(agent_id), ledger.remote_agent(agent_id)
+    is_own = own is not None and (own.moved_to is None or listed is None)
+    return listed.node_id if listed else None, is_own
+
+
 def find_received(ledger: Ledger, envelope_id: str) -> ReceivedEnvelope | None:
     """Return what became of an envelope that was taken; None if it was not."""
     for event in ledger.facts("envelope_received", envelope=envelope_id):
@@ -269,14 +324,16 @@ def find_received(ledger: Ledger, envelope_id: str) -> ReceivedEnvelope | None:
     return None
 
 
-def _apply_receipt(tx: Transaction, header: EnvelopeHeader, payload: Payload) -> None:
-    assert isinstance(payload, ReceiptPayload)  # a plain receipt
-    outbox.apply_receipt(tx, header.from_node, payload)
+def _apply_receipts(tx: Transaction, header: EnvelopeHeader, receipts: Sequence[ReceiptPayload]) -> None:
+    for one in receipts:
+        outbox.apply_receipt(tx, header.from_node, one)
 
 
-def _record_refusal(tx: Transaction, header: EnvelopeHeader, error: FlightError) -> None:
-    if find_received(tx.ledger, header.id) is None:
-        refused = _describe(header, ReceiptState.REFUSED, problem=error)
+def _record_refusal(
+    tx: Transaction, header: EnvelopeHeader, error: FlightError, moved_to: str | None
+) -> None:
+    if not tx.ledger.has_received(header.id):
+        refused = _describe(header, ReceiptState.REFUSED, problem=error, moved_to=moved_to)
         tx.append(EnvelopeReceived, header.id, refused)
 
 

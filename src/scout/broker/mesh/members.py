@@ -3,8 +3,6 @@
 from msgspec.structs import replace
 
 from scout.broker.transaction.transaction import Transaction
-from scout.model.agent import Agent
-from scout.model.endpoint import ENDPOINT, Endpoint
 from scout.model.events.directory import (
     NODE_EVENTS,
     NodeCreated,
@@ -14,15 +12,12 @@ from scout.model.events.directory import (
     NodeRenamed,
     NodeUpdated,
 )
-from scout.model.events.presence import AgentUpdated, EndpointUpdated, SessionUpdated
 from scout.model.mesh.member import MemberEntry
 from scout.model.node import Node, NodeMove, NodeState, move_node, rename_node, set_member, update_node
-from scout.model.session import Session
 from scout.store import mirror
 from scout.store.ledger import LAST
 
 _MANY = 10_000
-_PAGE = 500
 
 
 def list_nodes(tx: Transaction) -> list[Node]:
@@ -38,6 +33,12 @@ def get_local(tx: Transaction) -> Node:
 
 def find_named(tx: Transaction, name: str) -> Node | None:
     return tx.ledger.one(Node, "node_named", name=name)
+
+
+def name_node(tx: Transaction, node_id: str) -> str:
+    """Return the name of a node; its id if it is not known."""
+    node = tx.get(Node, node_id)
+    return node.name if node is not None else node_id
 
 
 def is_name_taken(tx: Transaction, name: str, node_id: str) -> bool:
@@ -116,29 +117,12 @@ def _free_name(tx: Transaction, member: MemberEntry) -> None:
 
 
 def rename_local(tx: Transaction, name: str) -> Node:
-    """Give this machine another name: its record, its agents and their endpoints."""
+    """Give this machine another name. Its agents, endpoints and sessions are read with it."""
     node = rename_node(get_local(tx), name, tx.now)
-    old, tx.services.node = tx.services.node, name
+    old, tx.services.node, tx.ledger.node = tx.services.node, name, name
     tx.services.status = replace(tx.services.status, node=name)
     tx.record(NodeRenamed, node, move="rename", reason=f"it was called {old}")
-    bound = LAST
-    while agents := tx.ledger.many(Agent, "agents_all", before=bound, limit=_PAGE):
-        bound = agents[-1].id
-        for agent in agents:
-            named = replace(agent, node=name, revision=agent.revision + 1, updated_at=tx.now)
-            tx.record(AgentUpdated, named, move="rename", reason="its node was renamed")
-            _rename_endpoints(tx, agent, name)
-    for session in tx.ledger.many(Session, "sessions_running", limit=_MANY):
-        moved = replace(session, node=name, revision=session.revision + 1, updated_at=tx.now)
-        tx.record(SessionUpdated, moved, move="rename", reason="its node was renamed")
     return node
-
-
-def _rename_endpoints(tx: Transaction, agent: Agent, name: str) -> None:
-    for endpoint in tx.ledger.many(Endpoint, "endpoints_of", agent=agent.id):
-        if endpoint.state not in ENDPOINT.terminal:
-            moved = replace(endpoint, node=name, revision=endpoint.revision + 1, updated_at=tx.now)
-            tx.record(EndpointUpdated, moved, move="rename", reason="its node was renamed")
 
 
 # -- what this node notices --------------------------------------------------------------------------
@@ -203,6 +187,13 @@ def leave_mesh(tx: Transaction) -> None:
     mirror.drop_all(tx.ledger.connection)
     tx.cache.forget_mirror()
     tx.services.meshed = tx.services.in_mesh = False
+
+
+def lose_membership(tx: Transaction) -> None:
+    """Record that the founder removed this node: nothing goes to another node any more."""
+    for node in list_nodes(tx):
+        if not node.local and node.state in (NodeState.ONLINE, NodeState.UNREACHABLE):
+            _move(tx, node, NodeMove.LEAVE, "this node was removed from the mesh")
 
 
 def record_refusal(tx: Transaction, node_id: str, reason: str) -> None:

@@ -2,20 +2,33 @@
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.routing import posts, wake
+from scout.broker.routing.remote import is_leaving
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Conversation, Member, Message, check_body, derive_dm_id
 from scout.model.events.envelope import Metadata
 from scout.model.problems.request import NotFound, TooLarge
+from scout.model.problems.target import RemoteTarget
 from scout.policy.directory import Party
 from scout.policy.wake import Cause, Occasion
 
 FILES = 32  # files of one message
 
 
+class TargetLeaving(Exception):  # noqa: N818 (no error: it is decided when the other node has answered)
+    """The target is on its way to another node."""
+
+
 def require_recipient(tx: Transaction, agent_id: str) -> Agent:
-    """Return an agent of this node, else refuse. An agent of another node is not passed on."""
+    """Return an agent of this node, else refuse. An agent of another node is not passed on.
+
+    For one that moved from here, the refusal names the node on which it lives now.
+    """
     agent = tx.agent(agent_id)
+    if agent is not None and agent.moved_to is not None:
+        if is_leaving(tx, agent_id):
+            raise TargetLeaving
+        raise Refused(RemoteTarget(address=tx.address(agent.id), node=agent.node, node_id=agent.moved_to))
     if agent is None or agent.is_remote or agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(NotFound(noun="agent of this node", id=agent_id[:60]))
     return agent
@@ -39,9 +52,15 @@ def deliver_message(tx: Transaction, message: Message, agent: Agent, cause: Caus
 
 
 def find_conversation(tx: Transaction, message: Message, agent: Agent) -> Conversation:
-    """Return the conversation of a message if both take part in it here, else their direct one."""
+    """Return the conversation of a message if both take part in it here, else their direct one.
+
+    Channels are named by their owner, and two operators may have the same login name: what a guest says
+    is never taken for a message in a channel of this node.
+    """
     direct = derive_dm_id(message.sender, agent.id)
-    if message.conversation_id != direct:
+    sender = tx.agent(message.sender)
+    own = sender is not None and sender.owner == tx.services.operator
+    if own and message.conversation_id != direct:
         found = tx.conversation(message.conversation_id)
         both = (message.sender, agent.id)
         if found is not None and all(_is_member(tx, found.id, one) for one in both):
@@ -54,7 +73,9 @@ def _is_member(tx: Transaction, conversation_id: str, agent_id: str) -> bool:
     return found is not None and found.left_at is None
 
 
-def post_copy(tx: Transaction, message: Message, conversation: Conversation, to: str) -> Message:
+def post_copy(
+    tx: Transaction, message: Message, conversation: Conversation, to: str | None = None
+) -> Message:
     """Post a message of another node under its own id, without references to what is not known here."""
     if len(message.attachments) > FILES:
         raise Refused(TooLarge(what="list of attachments", size=len(message.attachments), limit=FILES))
@@ -70,5 +91,13 @@ def post_copy(tx: Transaction, message: Message, conversation: Conversation, to:
         follow_up=message.follow_up,
         reply_to=reply_to,
         attachments=message.attachments,
-        metadata=Metadata(target_agents=(to,), in_reply_to=asked.id if asked else None),
+        metadata=Metadata(target_agents=(to,) if to else (), in_reply_to=asked.id if asked else None),
     )
+
+
+def post_broadcast(tx: Transaction, message: Message) -> None:
+    """Post a message of another node to all agents of the operator here: unread, and without a wake."""
+    if tx.get(Message, message.id) is not None:
+        raise Refused(BadRequest(problem="a message of this id is stored already", field="message"))
+    place = posts.ensure_broadcast_conversation(tx, tx.services.operator)
+    post_copy(tx, message, place)

@@ -1,18 +1,21 @@
 """Directory entries of other nodes: checked, then stored in the mirror. False ones are refused."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from scout.base.codec import decode
+from scout.base.refusal import Refused
 from scout.broker.mesh import members
 from scout.broker.mesh.signatures import read_signed
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
-from scout.model.mesh.entry import SIGNED_AS, AgentEntry
+from scout.model.mesh.entry import SIGNED_AS, AgentEntry, EntryRevision, SignedEntry
 from scout.model.node import Node
 from scout.model.remote_agent import find_node_owner
-from scout.policy.mesh.membership import EntryClaim, explain_false_entry, is_member
+from scout.policy.mesh.membership import EntryClaim, EntryDecision, EntryFate, decide_entry, is_member
 from scout.ports.mesh import NodeKeys
 from scout.store import mirror
+from scout.store.ledger import Ledger
 
 PublishedEntry = tuple[str, str, bytes | None]  # node id, agent id, data; None: it is listed no longer
 
@@ -24,6 +27,25 @@ class CheckedEntry(NamedTuple):
     agent_id: str
     entry: AgentEntry | None = None
     problem: str = ""
+
+
+def drop_known(ledger: Ledger, published: Sequence[PublishedEntry]) -> list[PublishedEntry]:
+    """Return the entries that may be news. One that the mirror has changes nothing, whoever signed it.
+
+    A node that starts again reads the whole directory, and mostly knows it.
+    """
+    known = mirror.find_revisions(ledger.connection, [agent_id for _, agent_id, _ in published])
+    return [one for one in published if not _is_known(one, known.get(one[1]))]
+
+
+def _is_known(published: PublishedEntry, known: tuple[str, int] | None) -> bool:
+    node_id, _, data = published
+    if known is None or data is None or known[0] != node_id:
+        return False
+    try:
+        return decode(decode(data, SignedEntry).body, EntryRevision).revision <= known[1]
+    except Refused:
+        return False
 
 
 def check_signatures(
@@ -45,40 +67,58 @@ def _check_signature(keys: NodeKeys, published: PublishedEntry, node: Node | Non
     return CheckedEntry(node_id, agent_id, entry)
 
 
-def store_entries(tx: Transaction, checked: Sequence[CheckedEntry]) -> list[CheckedEntry]:
-    """Store the entries that count; return those that are refused."""
+class StoredEntries(NamedTuple):
+    """What became of some entries. `kept`: they count once the agent is handed over. `moved`: these were."""
+
+    refused: list[CheckedEntry]
+    kept: list[CheckedEntry]
+    moved: list[str]
+
+
+def store_entries(tx: Transaction, checked: Sequence[CheckedEntry]) -> StoredEntries:
+    """Store the entries that count."""
     connection = tx.ledger.connection
-    known = mirror.find_revisions(connection, [one.agent_id for one in checked])
-    refused: list[CheckedEntry] = []
+    idents = [one.agent_id for one in checked]
+    known, own = mirror.find_revisions(connection, idents), mirror.find_own(connection, idents)
+    result = StoredEntries([], [], [])
     taken: dict[str, list[AgentEntry]] = {}
     gone: dict[str, list[str]] = {}
     for one in checked:
-        problem = one.problem or _explain_false(tx, one, known)
-        if problem:
-            refused.append(one._replace(problem=problem))
+        decision = _decide(tx, one, known, own)
+        if decision.fate in (EntryFate.REFUSE, EntryFate.KEEP):
+            kept = decision.fate is EntryFate.KEEP
+            (result.kept if kept else result.refused).append(one._replace(problem=decision.problem))
         elif one.entry is None:
             gone.setdefault(one.node_id, []).append(one.agent_id)
-        elif one.entry.revision > known.get(one.agent_id, ("", 0))[1]:  # an older one is a repetition
-            taken.setdefault(one.node_id, []).append(one.entry)
+        elif decision.fate is EntryFate.HAND_OVER:
+            mirror.hand_over(connection, one.agent_id, one.entry.moved_to or "")
+            result.moved.append(one.agent_id)
+        elif decision.fate is EntryFate.STORE and one.entry.revision > known.get(one.agent_id, ("", 0))[1]:
+            taken.setdefault(one.node_id, []).append(one.entry)  # an older one is a repetition
     for node_id, entries in taken.items():
         _write(tx, node_id, entries)
     for node_id, idents in gone.items():
         mirror.unlist_agents(connection, node_id, idents)
-    _forget(tx, taken, gone)
-    return refused
+    _forget(tx, taken, bool(gone or result.moved))
+    return result
 
 
-def _explain_false(tx: Transaction, one: CheckedEntry, known: dict[str, tuple[str, int]]) -> str:
-    if one.entry is None:
-        return ""
-    holder = tx.agent(one.agent_id)
+def _decide(
+    tx: Transaction, one: CheckedEntry, known: dict[str, tuple[str, int]], own: Collection[str]
+) -> EntryDecision:
+    if one.problem or one.entry is None:
+        fate = EntryFate.REFUSE if one.problem else EntryFate.STORE
+        return EntryDecision(fate=fate, problem=one.problem)
+    holder = tx.ledger.own_agent(one.agent_id) if one.agent_id in own else None
+    held_by = known[one.agent_id][0] if one.agent_id in known else holder.moved_to if holder else None
     claim = EntryClaim(
         node_id=one.node_id,
         agent_id=one.agent_id,
-        held_here=holder is not None and not holder.is_remote,
-        held_by=known[one.agent_id][0] if one.agent_id in known else None,
+        held_here=holder is not None and holder.moved_to is None,
+        held_by=held_by,
+        came_from=holder.moved_from if holder else None,
     )
-    return explain_false_entry(one.entry, claim)
+    return decide_entry(one.entry, claim)
 
 
 def _write(tx: Transaction, node_id: str, entries: list[AgentEntry]) -> None:
@@ -87,7 +127,7 @@ def _write(tx: Transaction, node_id: str, entries: list[AgentEntry]) -> None:
     tx.services.meshed = True
 
 
-def _forget(tx: Transaction, taken: dict[str, list[AgentEntry]], gone: dict[str, list[str]]) -> None:
+def _forget(tx: Transaction, taken: dict[str, list[AgentEntry]], gone: bool) -> None:
     """Forget what the cache knows. An agent under the same name only has another state."""
     entries = [one for some in taken.values() for one in some]
     if gone or any(_is_renamed(tx.cache.agents.get(one.id), one) for one in entries):

@@ -7,16 +7,20 @@ deliveries to agents of other nodes, the states of flights that they asked for, 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scout.broker.mesh.outbox import drop_entry, queue_cancel, queue_entry
+from scout.broker.mesh.gone_nodes import release_node
+from scout.broker.mesh.outbox import drop_entry, queue_cancel
+from scout.broker.mesh.outbox_rows import queue_entry
 from scout.broker.mesh.remote_attention import queue_attention
-from scout.broker.routing.remote import has_open_entry, is_remote, list_entries
+from scout.broker.mesh.remote_work import queue_work
+from scout.broker.routing.remote import has_open_entry, is_leaving, is_remote, list_entries
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.events.asks import DeliveryAcked, DeliveryRequested, FlightEvent
+from scout.model.events.directory import NodeEvent
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import ALL
 from scout.model.events.mesh import EnvelopeReceived
-from scout.model.events.talk import AttentionEvent, QuestionEvent
+from scout.model.events.talk import AttentionEvent, MessagePosted, QuestionEvent, WorkItemEvent
 from scout.model.flight import FLIGHT, Flight, FlightPhase
 from scout.model.mesh.envelope import EnvelopeKind, ReceiptState
 from scout.model.mesh.outbox import OPEN
@@ -39,7 +43,7 @@ def queue_envelopes(tx: Transaction) -> None:
 def _find_node_id(tx: Transaction, agent_id: str | None) -> str | None:
     """Return the node of an agent of another node."""
     agent = tx.agent(agent_id)
-    return agent.created_by if agent is not None and agent.is_remote else None
+    return agent.home_id if agent is not None and agent.is_remote else None
 
 
 def _is_own(tx: Transaction, agent_id: str) -> bool:
@@ -56,6 +60,8 @@ def _queue_delivery(tx: Transaction, event: DeliveryRequested, events: Sequence[
     node_id = _find_node_id(tx, delivery.target)
     if node_id is None or delivery.message_id is None or not _is_own(tx, delivery.sender):
         return  # a node speaks only for its own agents
+    if is_leaving(tx, delivery.target):
+        return  # it follows when the other node has the agent
     if delivery.message_id in _list_asked(events):
         return  # the question carries it
     decision = event.metadata.wake
@@ -77,12 +83,19 @@ def _list_asked(events: Sequence[Event]) -> set[str | None]:
     return {ident for one in asked for ident in (one.message_id, one.answer_message_id)} - {None}
 
 
+def _queue_broadcast(tx: Transaction, event: MessagePosted, _: Sequence[Event]) -> None:
+    """Queue a message to all agents for the nodes that its sender named."""
+    more: dict[str, Any] = {"sender": event.source.id, "conversation_id": event.target.id}
+    for node_id in event.metadata.nodes:
+        queue_entry(tx, node_id, EnvelopeKind.BROADCAST, event.payload.message_id, **more)
+
+
 def _queue_delivered(tx: Transaction, event: DeliveryAcked, _: Sequence[Event]) -> None:
     """Tell the sender's node that its message has arrived at the agent; a flight tells it by its state."""
     delivery = event.payload.record
     node_id = _find_node_id(tx, delivery.sender)
-    if node_id is None or delivery.flight_id is not None or not _is_own(tx, delivery.target):
-        return
+    if node_id is None or delivery.flight_id is not None or tx.ledger.own_agent(delivery.target) is None:
+        return  # an agent that moved from here passes its receipts on
     for came in tx.ledger.facts("envelopes_received_about", subject=delivery.message_id, limit=_ONE):
         if isinstance(came, EnvelopeReceived) and came.payload.outcome is ReceiptState.ACCEPTED:
             queue_entry(tx, node_id, EnvelopeKind.RECEIPT, came.payload.envelope_id)
@@ -167,12 +180,19 @@ def _queue_attention(tx: Transaction, event: AttentionEvent, _: Sequence[Event])
     queue_attention(tx, event)
 
 
+def _release_node(tx: Transaction, event: NodeEvent, _: Sequence[Event]) -> None:
+    release_node(tx, event.payload.record)
+
+
 _KINDS: tuple[tuple[type[Event], _Queue], ...] = (
     (DeliveryRequested, _queue_delivery),
+    (MessagePosted, _queue_broadcast),
     (DeliveryAcked, _queue_delivered),
     (FlightEvent, _queue_flight),
     (QuestionEvent, _queue_question),
     (AttentionEvent, _queue_attention),
+    (WorkItemEvent, queue_work),
+    (NodeEvent, _release_node),
 )
 _QUEUED: dict[type[Event], _Queue] = {
     kind: queue for base, queue in _KINDS for kind in ALL if issubclass(kind, base)

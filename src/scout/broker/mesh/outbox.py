@@ -2,7 +2,10 @@
 
 from scout.base.time import Time
 from scout.broker.effects import flight_state, remote_flights
-from scout.broker.routing.remote import build_unreachable, has_open_entry
+from scout.broker.mesh.members import name_node
+from scout.broker.mesh.moves import departure
+from scout.broker.mesh.outbox_rows import queue_entry, record_entry
+from scout.broker.routing.remote import build_unreachable, has_open_entry, list_entries
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.delivery import (
@@ -15,7 +18,6 @@ from scout.model.delivery import (
     settle_remotely,
 )
 from scout.model.events.asks import DELIVERY_EVENTS
-from scout.model.events.mesh import OUTBOX_EVENTS
 from scout.model.flight import (
     FLIGHT,
     Flight,
@@ -43,45 +45,6 @@ _SOME = 100
 _ON_THE_WAY = frozenset({FlightPhase.ACCEPTED, FlightPhase.FORWARDED})
 
 
-def queue_entry(
-    tx: Transaction,
-    node_id: str,
-    kind: EnvelopeKind,
-    subject: str,
-    *,
-    sender: str | None = None,
-    conversation_id: str | None = None,
-    delivery_id: str | None = None,
-    seq: int | None = None,
-    offset: int = 0,
-    wake: bool = False,
-) -> OutboxEntry:
-    """Queue an envelope in the transaction of what causes it. The envelope is built when it is published."""
-    entry = OutboxEntry(
-        id=tx.mint("env"),
-        created_at=tx.now,
-        updated_at=tx.now,
-        node_id=node_id,
-        kind=kind,
-        subject=subject,
-        seq=seq,
-        offset=offset,
-        sender=sender,
-        conversation_id=conversation_id,
-        delivery_id=delivery_id,
-        wake=wake,
-        next_attempt_at=tx.now,
-        expires_at=tx.now.plus(tx.rules.periods.queue_expiry),
-    )
-    return record_entry(tx, entry, "queue")
-
-
-def record_entry(tx: Transaction, entry: OutboxEntry, move: str, reason: str = "") -> OutboxEntry:
-    """Record a change of an outbox row."""
-    by = entry.sender or tx.services.system_agent
-    return tx.record(OUTBOX_EVENTS[entry.state], entry, move=move, reason=reason, source=by)
-
-
 # -- published ---------------------------------------------------------------------------------------
 
 
@@ -96,16 +59,20 @@ def record_forwarded(tx: Transaction, idents: list[str]) -> None:
 
 
 def _show_forwarded(tx: Transaction, entry: OutboxEntry) -> None:
-    node = name_node(tx, entry.node_id)
-    delivery = tx.get(Delivery, entry.delivery_id)
-    if delivery is not None:
-        sent = hand_over(delivery, f"node {node}", tx.now)
-        if sent is not delivery:
-            tx.record(
-                DELIVERY_EVENTS[DeliveryMove.LEASE], sent, move=DeliveryMove.LEASE, reason=f"node {node}"
-            )
+    _hand_over(tx, entry)
     if entry.kind is EnvelopeKind.ASK:
-        _show_way(tx, entry, FlightPhase.FORWARDED, f"sent to node {node}")
+        _show_way(tx, entry, FlightPhase.FORWARDED, f"sent to node {name_node(tx, entry.node_id)}")
+
+
+def _hand_over(tx: Transaction, entry: OutboxEntry) -> None:
+    """Record that the other node is asked to deliver what an envelope carries."""
+    delivery = tx.get(Delivery, entry.delivery_id)
+    if delivery is None:
+        return
+    node = f"node {name_node(tx, entry.node_id)}"
+    sent = hand_over(delivery, node, tx.now)
+    if sent is not delivery:
+        tx.record(DELIVERY_EVENTS[DeliveryMove.LEASE], sent, move=DeliveryMove.LEASE, reason=node)
 
 
 def _show_way(tx: Transaction, entry: OutboxEntry, phase: FlightPhase, reason: str) -> None:
@@ -124,12 +91,6 @@ def retry_unanswered(tx: Transaction, node_id: str, now: Time) -> int:
     return len(late)
 
 
-def name_node(tx: Transaction, node_id: str) -> str:
-    """Return the name of a node; its id if it is not known."""
-    node = tx.get(Node, node_id)
-    return node.name if node is not None else node_id
-
-
 # -- receipts ----------------------------------------------------------------------------------------
 
 
@@ -143,6 +104,12 @@ def apply_receipt(tx: Transaction, node_id: str, receipt: ReceiptPayload) -> Non
         _cancel_late_ask(tx, entry, receipt.state)
         return
     record_entry(tx, after, receipt.state, receipt.problem.message if receipt.problem else "")
+    if receipt.state is ReceiptState.ACCEPTED:
+        _hand_over(tx, after)  # it was not recorded if the receipt came soon
+    if entry.kind is EnvelopeKind.MOVE and receipt.state is ReceiptState.ACCEPTED:
+        departure.confirm_move(tx, after)
+    elif receipt.moved_to is not None and departure.follow_target(tx, after, receipt.moved_to):
+        return
     if receipt.state is ReceiptState.REFUSED:
         error = receipt.problem or FlightError(code="forbidden", message="the other node refused it")
         _give_up(tx, after, error)
@@ -151,6 +118,13 @@ def apply_receipt(tx: Transaction, node_id: str, receipt: ReceiptPayload) -> Non
     elif entry.kind is EnvelopeKind.ASK:
         node = name_node(tx, node_id)
         _show_way(tx, after, FlightPhase.ACCEPTED, f"node {node} has accepted it")
+
+
+def confirm_ask(tx: Transaction, node_id: str, flight_id: str) -> None:
+    """Record that a node has the ask of a flight that it tells about: the receipt may be late, or lost."""
+    for entry in list_entries(tx, flight_id):
+        if entry.kind is EnvelopeKind.ASK and entry.state in OPEN:
+            apply_receipt(tx, node_id, ReceiptPayload(of=entry.id, state=ReceiptState.ACCEPTED))
 
 
 def _settle_delivery(tx: Transaction, entry: OutboxEntry) -> None:
@@ -212,7 +186,13 @@ def drop_entry(tx: Transaction, entry: OutboxEntry, reason: str) -> None:
 
 
 def _give_up(tx: Transaction, entry: OutboxEntry, error: FlightError) -> None:
-    """Fail the flight of an ask, end one whose cancel was not heard, or return a message to its sender."""
+    """Fail the flight of an ask, end one whose cancel was not heard, or return a message to its sender.
+
+    An agent that did not move is brought back.
+    """
+    if entry.kind is EnvelopeKind.MOVE:
+        departure.take_back(tx, entry, error)
+        return
     flight = tx.get(Flight, entry.subject)
     if flight is not None and flight.state in FLIGHT.terminal:
         return

@@ -7,8 +7,9 @@ applies it as if it were made there, and tells what became of the item.
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
-from scout.broker.mesh.outbox import queue_entry
+from scout.broker.mesh.outbox_rows import queue_entry
 from scout.broker.operations import decisions
+from scout.broker.routing.remote import list_own_nodes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import ATTENTION, Attention, AttentionMove, AttentionState, ReturnPath
 from scout.model.events.envelope import Event
@@ -19,7 +20,6 @@ from scout.model.events.talk import (
     AttentionNotified,
 )
 from scout.model.mesh.envelope import AttentionPayload, DecisionPayload, EnvelopeKind
-from scout.model.node import NODE, Node
 from scout.model.problems.request import NotFound
 from scout.model.ref import Ref, RefKind
 from scout.protocol.attention import (
@@ -28,9 +28,7 @@ from scout.protocol.attention import (
     DenyAttention,
     DismissAttention,
 )
-from scout.store.ledger import LAST
 
-_MANY = 1000
 _MOVES = {
     AttentionState.RESOLVED: AttentionMove.APPROVE,
     AttentionState.DENIED: AttentionMove.DENY,
@@ -48,13 +46,8 @@ def queue_attention(tx: Transaction, event: AttentionEvent) -> None:
     if item.source.kind is RefKind.NODE:
         _queue_decision(tx, item, event)
     elif tx.services.shares_attention and item.user == tx.services.operator:
-        for node in _list_own_nodes(tx):
+        for node in list_own_nodes(tx):
             queue_entry(tx, node.id, EnvelopeKind.ATTENTION, item.id, seq=event.seq)
-
-
-def _list_own_nodes(tx: Transaction) -> list[Node]:
-    nodes = tx.ledger.many(Node, "nodes_all", before=LAST, limit=_MANY)
-    return [one for one in nodes if not one.local and not one.guest_key and one.state not in NODE.settled]
 
 
 def _queue_decision(tx: Transaction, item: Attention, event: Event) -> None:

@@ -38,7 +38,7 @@ def _find_own_party(tx: Transaction, node_id: str, question: Question) -> str:
         (question.asker_id, question.responder_id),
     ):
         theirs = tx.agent(other)
-        if theirs is not None and theirs.created_by == node_id:
+        if theirs is not None and theirs.is_remote and theirs.home_id == node_id:
             return own
     raise Refused(NotFound(noun="question of this node", id=question.id[:60]))
 

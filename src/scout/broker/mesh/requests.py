@@ -9,18 +9,20 @@ from scout.base.codec import decode
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.mesh import members
 from scout.broker.mesh.founder import Founder
+from scout.broker.mesh.gone_nodes import release_node
 from scout.broker.mesh.supervisor import Mesh
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.spelling import name_node
 from scout.model.mesh.join import JoinRequest
 from scout.model.mesh.member import MEMBER_SIGNED_AS, Invitation, MemberEntry, MemberRelation
-from scout.model.node import Node, NodeState
+from scout.model.mesh.outbox import OutboxEntry
+from scout.model.node import NODE, Node, NodeState
 from scout.model.problems.mesh import InvitationInvalid, MeshUnreachable, NoMesh, NotFounder
 from scout.model.problems.request import Forbidden, NotFound
 from scout.model.problems.target import NameTaken
 from scout.model.remote_agent import find_node_owner
-from scout.policy.mesh.membership import find_free_name
+from scout.policy.mesh.membership import find_free_name, is_out_of_date
 from scout.policy.nearest import rank_names
 from scout.policy.permit import Deed, Subject
 from scout.ports.mesh import MeshConfig, MeshDown, MeshKit
@@ -45,6 +47,7 @@ from scout.protocol.request import Page
 
 _EXPIRES = 15 * 60.0
 _PATIENCE = 10.0  # seconds to wait for the founder, or for the first connection
+_COUNTED = 1000  # open envelopes to a node; more are not counted
 _URLS = ("nats://", "tls://")
 
 
@@ -99,8 +102,18 @@ async def leave_mesh(call: MeshCall, request: LeaveMesh) -> MeshView:
         await mesh.say_goodbye()
     await mesh.stop_all(config)
     await asyncio.to_thread(kit.forget)
-    await call.broker.as_system(members.leave_mesh)
+    await call.broker.as_system(_leave)
     return await _show(call)
+
+
+def _leave(tx: Transaction) -> None:
+    """Record that this node left, and end what waits for other nodes."""
+    others = members.list_nodes(tx)
+    tx.services.meshed = tx.ledger.has_remote_agents()
+    for node in others:
+        gone = replace(node, state=NodeState.LEFT) if node.state not in NODE.settled else node
+        release_node(tx, gone)
+    members.leave_mesh(tx)
 
 
 # -- inviting and joining ----------------------------------------------------------------------------
@@ -130,7 +143,7 @@ async def invite_node(call: MeshCall, request: InviteNode) -> Invited:
         return founder.record_invitation(tx, invitation, secret)
 
     made = await call.write(record)
-    await founder.set_logins()
+    await founder.tell_server()
     line, _ = kit.build_invitation(config, made.id, secret)
     return Invited(
         line=line, invitation_id=made.id, expires_at=made.expires_at, name=name, guest=request.guest
@@ -162,6 +175,7 @@ async def join_mesh(call: MeshCall, request: JoinMesh) -> MeshView:
     config = replace(config, relation=member.relation)
     await call.broker.as_system(lambda tx: members.apply_member(tx, member))
     await _store_and_start(call, kit, config)
+    await call.broker.mesh.wait_for_founder(_PATIENCE)
     renamed = f"this machine is now called {member.name} (it was {before})"
     notes = (renamed,) if member.name != before else ()
     return replace(await _show(call), notes=notes)
@@ -228,8 +242,10 @@ async def rename_node(call: MeshCall, request: RenameNode) -> MeshView:
         now.announcer.announce_all()
     else:
         await mesh.ask_for_name(name, _PATIENCE)
-    notes = (f"this machine is now called {name} (it was {before})",) if name != before else ()
-    return replace(await _show(call), notes=notes)
+    notes = [f"this machine is now called {name} (it was {before})"] if name != before else []
+    if now is not None and now.founder is not None and now.founder.is_behind:
+        notes.append("the server of the mesh does not answer; other machines learn the name when it does")
+    return replace(await _show(call), notes=tuple(notes))
 
 
 def _check_new_name(tx: Transaction, name: str) -> None:
@@ -284,6 +300,7 @@ async def _show(call: MeshCall) -> MeshView:
     nodes = [one for one in _list_members(call.glance()) if not one.local]
     status, now = mesh.status, mesh.now
     server = await now.server.check() if now is not None and now.server is not None else None
+    connected, since = (status.connected, status.since) if status is not None else (False, None)
     return MeshView(
         member=True,
         node=services.node,
@@ -292,9 +309,10 @@ async def _show(call: MeshCall) -> MeshView:
         founder=config.founder,
         relation=config.relation,
         stopped=config.stopped,
-        connected=status is not None and status.connected,
-        since=status.since if status is not None else None,
-        problem=(status.problem if status is not None else "") or mesh.problem,
+        connected=connected,
+        since=since,
+        out_of_date=is_out_of_date(connected, since, services.clock.now()),
+        problem=mesh.describe_problem(),
         shares_attention=config.shares_attention,
         server=MeshServerView(
             running=server.running,
@@ -329,6 +347,7 @@ async def list_nodes(call: MeshCall, request: ListMeshNodes) -> Page[NodeView]:
 def _show_node(tx: Transaction, call: MeshCall, node: Node) -> NodeView:
     mesh, member = call.broker.mesh, node.member
     now = mesh.now
+    oldest = tx.ledger.one(OutboxEntry, "outbox_oldest", node=node.id, limit=_COUNTED)
     founder = now is not None and member is not None and member.public_key == now.config.founder_key
     return NodeView(
         id=node.id,
@@ -342,6 +361,8 @@ def _show_node(tx: Transaction, call: MeshCall, node: Node) -> NodeView:
         agents=mesh.count_agents(node.id, local=node.local),
         last_seen=tx.services.nodes_heard.get(node.id, node.last_seen),
         since=node.lost_at,
+        queued=tx.ledger.value("outbox_count", node=node.id, limit=_COUNTED),
+        queued_since=oldest.created_at if oldest is not None else None,
         public_key=node.public_key,
     )
 

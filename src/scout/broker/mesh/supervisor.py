@@ -10,12 +10,15 @@ from scout.base.refusal import Refused
 from scout.broker.mesh import members, mirroring
 from scout.broker.mesh.announcer import Announcer
 from scout.broker.mesh.founder import Founder
+from scout.broker.mesh.refusals import RecordedRefusals
+from scout.broker.mesh.server_keeper import ServerKeeper
 from scout.broker.mesh.signatures import read_signed, sign_record
 from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
 from scout.model.delivery import back_off
 from scout.model.mesh.entry import SIGNED_AS, AgentEntry
+from scout.model.mesh.envelope import FORMAT
 from scout.model.mesh.member import HEARTBEAT_SIGNED_AS, MEMBER_SIGNED_AS, MemberEntry, NodeHeartbeat
 from scout.model.node import Node, NodeState
 from scout.model.problems.mesh import MeshUnreachable
@@ -26,10 +29,11 @@ from scout.store.ledger import LAST, Ledger
 _LOG = logging.getLogger("scout.mesh")
 BEAT = 1.0  # seconds between two heartbeats
 LIVES = 3.0  # seconds after which a heartbeat expires
-_SILENT = 4.0  # seconds without a heartbeat after which a node is unreachable
-_QUIET = 60.0  # seconds between two records of the same refusal: nobody fills the log with them
+_SILENT = 3.5  # seconds without a heartbeat after which a node is unreachable
+_HANDED_OVER = 3.0  # seconds in which an agent that moved is handed over by its old node
 _GOODBYE = 3.0  # seconds to tell the others that this node leaves
 _MANY = 10_000
+_REMOVED = "the founder removed this node from the mesh"
 
 
 class MeshBroker(Transactions, Protocol):
@@ -58,12 +62,14 @@ class _Connected:
         keys: NodeKeys,
         link: MeshLink,
         server: MeshServer | None,
+        *,
+        number: int,
     ) -> None:
         self.config = config
         self.keys = keys
         self.link = link
         self.server = server
-        self.announcer = Announcer(broker, link, keys)
+        self.announcer = Announcer(broker, link, keys, number)
         self.founder = Founder(broker, config, keys, link, server) if config.founder else None
         self.exchange: EnvelopeTaker | None = None
         self.task: asyncio.Task[None] | None = None
@@ -79,6 +85,7 @@ class Mesh:
         self.problem = ""
         self.now: _Connected | None = None
         self.leaving = False
+        self._removed = False  # the founder says that this node is no member any more
         self.wished_name: str | None = None
         # Builds what exchanges envelopes; without it, envelopes wait on the server.
         self.build_exchange: Callable[[MeshConfig, NodeKeys, MeshLink], EnvelopeTaker] | None = None
@@ -86,7 +93,9 @@ class Mesh:
         self._numbers: dict[str, int] = {}
         self._agents: dict[str, int] = {}
         self._number = 0
-        self._refusals: dict[tuple[str, str], float] = {}
+        self._refusals = RecordedRefusals(broker)
+        # Entries of agents that another node lists, and since when: it may hand them over.
+        self._claims: dict[str, tuple[mirroring.CheckedEntry, float]] = {}
         self._news = asyncio.Event()  # the connection or a member changed
 
     # -- start and stop ----------------------------------------------------------------------------
@@ -108,13 +117,15 @@ class Mesh:
         """Take part in the mesh: start its server if this node runs it, then the connection."""
         assert self.kit is not None
         await self.stop()
+        self._removed = await self._broker.read(self._was_removed)
         await self.kit.prepare()
         server = await asyncio.to_thread(self.kit.build_server, config) if config.serves else None
         if server is not None:
             await server.start()
         link = await asyncio.to_thread(self.kit.build_link, config, self._services.node_id)
         keys = self.kit.keys()
-        self.now = now = _Connected(self._broker, config, keys, link, server)
+        self._number = await asyncio.to_thread(self.kit.begin_numbers)
+        self.now = now = _Connected(self._broker, config, keys, link, server, number=self._number)
         if self.build_exchange is not None:
             now.exchange = self.build_exchange(config, keys, link)
         if now.founder is not None:
@@ -217,6 +228,16 @@ class Mesh:
         with suppress(Refused):
             await self._wait_for(lambda: self.status is not None and self.status.connected, patience)
 
+    async def wait_for_founder(self, patience: float) -> None:
+        """Wait until the founder and the other members are known, for a few seconds at most."""
+
+        def is_known() -> bool:
+            key = self.now.config.founder_key if self.now is not None else ""
+            return any(one.public_key == key for one in self._list_nodes() if not one.local)
+
+        with suppress(Refused):
+            await self._wait_for(is_known, patience)
+
     def count_agents(self, node_id: str, *, local: bool) -> int:
         """Return how many agents a node told the others about."""
         if local:
@@ -230,6 +251,15 @@ class Mesh:
             return ()
         more = now.exchange.subscriptions() if now.exchange is not None else ()
         return (*now.announcer.subscriptions(), *more)
+
+    def _was_removed(self, ledger: Ledger) -> bool:
+        own = ledger.get(Node, self._services.node_id)
+        return own is not None and own.member is not None and own.member.removed
+
+    def describe_problem(self) -> str:
+        """Return why this node is not connected, or what the mesh cannot do now; empty if all is well."""
+        status = self.status
+        return _REMOVED if self._removed else (status.problem if status is not None else "") or self.problem
 
     @property
     def status(self) -> LinkStatus | None:
@@ -248,6 +278,8 @@ class Mesh:
             work.append(lambda: kit.answer_joins(now.config, founder))
         if now.exchange is not None:
             work.append(now.exchange.run)
+        if now.server is not None:
+            work.append(ServerKeeper(now.server, now.link, self._services.rules.back_off).run)
         async with asyncio.TaskGroup() as group:
             for one in work:
                 group.create_task(self._keep_trying(one))
@@ -283,7 +315,7 @@ class Mesh:
         """Publish one heartbeat."""
         assert self.kit is not None
         login = await asyncio.to_thread(self.kit.login_key)
-        self._number = max(self._number + 1, int(self._services.clock.now()))
+        self._number += 1
         beat = NodeHeartbeat(
             node_id=self._services.node_id,
             name=self.wished_name or self._services.node,
@@ -295,6 +327,7 @@ class Mesh:
             login_proof=login[1],
             leaving=self.leaving,
             number=self._number,
+            format=FORMAT,
         )
         await now.link.beat(sign_record(now.keys, HEARTBEAT_SIGNED_AS, beat), LIVES)
 
@@ -307,6 +340,8 @@ class Mesh:
             return
         self.problem = status.problem
         self._news.set()
+        if status.refused:
+            await self._lose_all(status.problem)
         if status.connected:
             now.announcer.announce_all()
             if now.exchange is not None:
@@ -319,38 +354,51 @@ class Mesh:
         return now is not None and now.exchange is not None and await now.exchange.take(data)
 
     async def take_member(self, node_id: str, data: bytes | None) -> None:
-        """Record what the founder says about a node; nobody else's word counts."""
+        """Record what the founder says about a node; nobody else's word counts.
+
+        It is finished even if the connection is lost meanwhile: a node that is removed hears of it only once.
+        """
+        await asyncio.shield(self._take_member(node_id, data))
+
+    async def _take_member(self, node_id: str, data: bytes | None) -> None:
         now = self.now
         if now is None or data is None:
             return
         member = read_signed(now.keys, now.config.founder_key, MEMBER_SIGNED_AS, data, MemberEntry)
         if member is None or member.node_id != node_id:
-            await self._refuse(node_id, "its member entry is not signed by the founder of the mesh")
+            await self._refusals.record(node_id, "its member entry is not signed by the founder of the mesh")
             return
-        if node_id == self._services.node_id and member.removed:
-            self.problem = "the founder removed this node from the mesh"
         self._heard.setdefault(node_id, self._monotonic())
         await self._broker.as_system(lambda tx: members.apply_member(tx, member))
+        if node_id == self._services.node_id:
+            await self._note_own_member(member)
         self._news.set()
         if node_id == self._services.node_id and self.wished_name == member.name:
             self.wished_name = None
             now.announcer.announce_all()
 
+    async def _note_own_member(self, member: MemberEntry) -> None:
+        """Give up everything for the other nodes once the founder has removed this one."""
+        self._removed = member.removed
+        if member.removed:
+            self.problem = _REMOVED
+            await self._broker.as_system(members.lose_membership)
+
     async def take_heartbeat(self, node_id: str, data: bytes | None) -> None:
         """Notice that a node is there, or that it is silent."""
         now = self.now
-        if now is None or node_id == self._services.node_id:
+        if now is None or node_id == self._services.node_id or self._removed:
             return
         if data is None:
             await self._lose(node_id, "its heartbeat expired")
             return
         node = self._broker.glance().get(Node, node_id)
         if node is None or not is_member(node):
-            await self._refuse(node_id, "it is no member of the mesh")
+            await self._refusals.record(node_id, "it is no member of the mesh")
             return
         beat = read_signed(now.keys, node.public_key or "", HEARTBEAT_SIGNED_AS, data, NodeHeartbeat)
         if beat is None or beat.node_id != node_id:
-            await self._refuse(node_id, "its heartbeat is not signed by it")
+            await self._refusals.record(node_id, "its heartbeat is not signed by it")
             return
         if beat.number <= self._numbers.get(node_id, 0):
             return  # a repetition
@@ -361,6 +409,7 @@ class Mesh:
         assert node.member is not None
         self._heard[node.id] = self._monotonic()
         self._services.nodes_heard[node.id] = self._services.clock.now()
+        self._services.node_formats[node.id] = beat.format
         self._agents[node.id] = beat.agents
         if beat.leaving:
             await self._broker.as_system(lambda tx: members.leave_node(tx, node.id, "it left the mesh"))
@@ -379,14 +428,32 @@ class Mesh:
         others = [one for one in entries if one[0] != self._services.node_id]
         for _, agent_id, data in (one for one in entries if one[0] == self._services.node_id):
             own = read_signed(now.keys, now.keys.public_key, SIGNED_AS, data, AgentEntry) if data else None
-            now.announcer.note_own(agent_id, own.revision if own is not None else None)
+            now.announcer.note_own(agent_id, own if own is not None and own.id == agent_id else None)
+        if others:
+            others = await self._broker.read(lambda ledger: mirroring.drop_known(ledger, others))
         if not others:
             return
         nodes = {one.id: one for one in self._list_nodes()}
         checked = await asyncio.to_thread(mirroring.check_signatures, now.keys, others, nodes)
-        refused = await self._broker.as_system(lambda tx: mirroring.store_entries(tx, checked))
-        for one in refused:
-            await self._refuse(one.node_id, one.problem)
+        await self._store_entries(checked)
+
+    async def _store_entries(self, checked: Sequence[mirroring.CheckedEntry]) -> None:
+        result = await self._broker.as_system(lambda tx: mirroring.store_entries(tx, checked))
+        for one in result.refused:
+            await self._refusals.record(one.node_id, one.problem)
+        for one in result.kept:
+            self._claims[one.agent_id] = one, self._monotonic()
+        claimed = [self._claims.pop(ident)[0] for ident in result.moved if ident in self._claims]
+        if claimed:
+            await self._store_entries([one._replace(problem="") for one in claimed])
+
+    async def _refuse_claims(self) -> None:
+        """Refuse entries of agents that no node has handed over meanwhile."""
+        late = self._monotonic() - _HANDED_OVER
+        for ident, (claim, since) in list(self._claims.items()):
+            if since <= late:
+                del self._claims[ident]
+                await self._refusals.record(claim.node_id, claim.problem)
 
     # -- silent nodes ------------------------------------------------------------------------------
 
@@ -397,16 +464,24 @@ class Mesh:
             await asyncio.sleep(BEAT / 2)
 
     async def check_nodes(self) -> None:
-        """Record nodes that were not heard for too long, and invitations that expired."""
+        """Record silent nodes and expired invitations, and tell the server what it has not heard."""
         late = self._monotonic() - _SILENT
         for node in self._list_nodes():
             if not node.local and node.state is NodeState.ONLINE:
                 heard = self._heard.setdefault(node.id, self._monotonic())
                 if heard <= late:
                     await self._lose(node.id, f"no heartbeat for {_SILENT:g} s")
+        await self._refuse_claims()
         now = self.now
         if now is not None and now.founder is not None:
             await now.founder.expire_invitations()
+            await now.founder.catch_up()
+
+    async def _lose_all(self, reason: str) -> None:
+        """Count every node as unreachable at once: the server does not let this one in."""
+        for node in self._list_nodes():
+            if not node.local:
+                await self._lose(node.id, reason)
 
     async def _lose(self, node_id: str, reason: str) -> None:
         node = self._broker.glance().get(Node, node_id)
@@ -415,19 +490,6 @@ class Mesh:
 
     def _list_nodes(self) -> list[Node]:
         return self._broker.glance().many(Node, "nodes_all", before=LAST, limit=_MANY)
-
-    # -- refusals ----------------------------------------------------------------------------------
-
-    async def _refuse(self, node_id: str, reason: str) -> None:
-        """Record a refusal; the same one again only after a while."""
-        last = self._refusals.get((node_id, reason))
-        if last is not None and self._monotonic() - last < _QUIET:
-            return
-        if len(self._refusals) >= _MANY:
-            self._refusals.clear()
-        self._refusals[node_id, reason] = self._monotonic()
-        _LOG.warning("refused from node %s: %s", node_id, reason)
-        await self._broker.as_system(lambda tx: members.record_refusal(tx, node_id, reason))
 
     def _monotonic(self) -> float:
         return self._services.clock.monotonic()

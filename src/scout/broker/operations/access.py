@@ -17,6 +17,8 @@ from scout.identity.name import HandleName
 from scout.identity.path import AgentPath
 from scout.model import alias as alias_moves
 from scout.model import card as card_moves
+from scout.model.access.grant import Grant, GrantMove, GrantScope, check_grant, end_grant
+from scout.model.access.token import Token, TokenKind, TokenState
 from scout.model.agent import Agent
 from scout.model.alias import (
     Alias,
@@ -44,15 +46,13 @@ from scout.model.events.directory import (
     GrantCreated,
     GrantRevoked,
 )
-from scout.model.grant import Grant, GrantMove, GrantScope, check_grant, end_grant
 from scout.model.node import Node
 from scout.model.problems.request import NotFound
 from scout.model.remote_agent import find_node_owner
 from scout.model.session import Session, SessionState
-from scout.model.token import Token, TokenKind, TokenState
-from scout.policy.handle import find_alias_fault
 from scout.policy.permit import Deed, Subject
 from scout.policy.registration import check_alias
+from scout.policy.resolver.handle import find_alias_fault
 from scout.protocol.access import (
     AddGrant,
     AliasView,

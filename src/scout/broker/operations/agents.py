@@ -1,6 +1,7 @@
 """Agents: register, find, configure, retire and revive them."""
 
 import heapq
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,12 +34,13 @@ from scout.model.agent import (
     read_config,
     update_agent,
 )
+from scout.model.endpoint import Transport
 from scout.model.events.presence import AgentUpdated
 from scout.model.problems.target import NameTaken
 from scout.policy.directory import Instance, Viewpoint, get_instance
 from scout.policy.permit import Deed, Subject
 from scout.policy.registration import RegistrationWish, decide_registration
-from scout.policy.resolve import resolve
+from scout.policy.resolver.resolve import resolve
 from scout.ports import Surroundings
 from scout.protocol.agents import (
     AgentDetail,
@@ -120,7 +122,7 @@ def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
     if deed is Deed.CONTROL:
         require_local(tx, agent)
     tx.permit(deed, build_subject(agent))
-    return agent
+    return tx.agent(agent.id) or agent  # it may have moved from here
 
 
 def list_agents(tx: Transaction, request: Who) -> Page[AgentView]:
@@ -131,12 +133,18 @@ def list_agents(tx: Transaction, request: Who) -> Page[AgentView]:
     # Filtering may leave a page short, so read more rows until it is full.
     while len(found) < limit:
         rows = read_candidates(tx, request, bound, limit)
-        found += [agent for agent in rows if _is_listed(tx, request, agent)]
+        agents = [_follow_forward(tx, agent) for agent in rows]
+        found += [agent for agent in agents if _is_listed(tx, request, agent)]
         if len(rows) < limit:
             break
         bound = rows[-1].id
     shown = build_page(found[:limit], wanted, lambda agent: agent.id)
     return Page(items=tuple(build_agent_view(tx, agent) for agent in shown.items), next=shown.next)
+
+
+def _follow_forward(tx: Transaction, agent: Agent) -> Agent:
+    """Return an agent that moved to another node as it is there; any other as it is."""
+    return tx.agent(agent.id) or agent if agent.moved_to is not None else agent
 
 
 def _find_described(tx: Transaction, query: str, bound: str) -> list[Agent]:
@@ -153,7 +161,11 @@ def read_candidates(tx: Transaction, request: Who, bound: str, limit: int) -> li
     if not remote or not (request.all_nodes or request.query):
         return here
     there = _read_remote_candidates(tx, request, bound, limit)
-    return list(heapq.merge(here, there, key=lambda agent: agent.id, reverse=True))[:limit]
+    merged = heapq.merge(here, there, key=lambda agent: agent.id, reverse=True)
+    first: dict[str, Agent] = {}
+    for agent in merged:  # an agent that moved from here is in both lists
+        first.setdefault(agent.id, agent)
+    return list(first.values())[:limit]
 
 
 def _read_remote_candidates(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
@@ -399,11 +411,38 @@ def _read_requested_config(tx: Transaction, request: RegisterAgent) -> AgentConf
         "wakePolicy": request.wake_policy,
         "permissionProfile": request.permission_profile,
         "command": request.command,
+        "url": request.url,
+        "credentialFile": request.credential_file,
     }
     given = {**request.config, **{key: value for key, value in shortcuts.items() if value is not None}}
     if request.command and "harness" not in given:
         given["harness"] = "command"
+    if request.transport is not None or request.url is not None:
+        given["harness"] = _check_remote(request, given)
     return check_config(tx, read_config(given))
+
+
+def _check_remote(request: RegisterAgent, given: Mapping[str, Any]) -> str:
+    """Return the harness of an agent of another system; refuse one without a URL, or with another way."""
+    again = {
+        "definitionId": request.definition_id,
+        "transport": str(Transport.A2A),
+        "url": "https://HOST/PATH",
+    }
+    remedy = Remedy(operation="agent.register", parameters=again, why="with the URL above its card")
+    if request.transport not in (None, Transport.A2A):
+        problem = (
+            f"an agent is registered with the transport {Transport.A2A} or none, not {request.transport}"
+        )
+        raise Refused(BadRequest(problem=problem, field="transport", remedies=(remedy,)))
+    if given.get("harness", Transport.A2A) != Transport.A2A or request.command:
+        problem = "an agent of another system runs there: it has neither harness nor command here"
+        raise Refused(BadRequest(problem=problem, field="harness", remedies=(remedy,)))
+    if not given.get("url"):
+        raise Refused(
+            BadRequest(problem="an agent of another system needs its URL", field="url", remedies=(remedy,))
+        )
+    return str(Transport.A2A)
 
 
 def _reconfigure(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:

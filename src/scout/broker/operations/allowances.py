@@ -6,7 +6,7 @@ from scout.broker.routing.attention_items import describe_asker
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import build_filtered_page, decode_bound
 from scout.broker.transaction.transaction import Transaction
-from scout.model.allowance import (
+from scout.model.access.allowance import (
     Allowance,
     AllowanceKind,
     AllowanceMove,
@@ -16,9 +16,9 @@ from scout.model.allowance import (
     is_valid_allowance,
     revoke_allowance,
 )
+from scout.model.access.permission import PermissionRequest
 from scout.model.attention import Attention
 from scout.model.events.talk import AllowanceCreated, AllowanceRevoked
-from scout.model.permission import PermissionRequest
 from scout.model.problems.request import Forbidden
 from scout.protocol.allowances import (
     AddAllowance,

@@ -16,8 +16,9 @@ from scout.broker.routing import (
     posts,
     registration,
     routes,
+    traces,
 )
-from scout.broker.routing.remote import wait_for_node
+from scout.broker.routing.remote import describe_move, find_node_name, wait_for_node
 from scout.broker.routing.wake import decide_ask_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.transaction.transaction import Transaction, build_subject, require_owner
 from scout.model.agent import Agent
@@ -36,7 +37,7 @@ from scout.model.work_item import WorkItem, create_work
 from scout.policy.choose import Choice, Demand
 from scout.policy.directory import Instance
 from scout.policy.permit import Deed
-from scout.policy.resolve import Resolution, decide_target, list_soft_mentions
+from scout.policy.resolver.resolve import Resolution, decide_target, list_soft_mentions
 from scout.policy.wake import WakeAction
 from scout.protocol.asks import MakeAsk, RetryFlight
 
@@ -67,6 +68,7 @@ class AskIds(NamedTuple):
     chain: tuple[str, ...] = ()
     ancestors: tuple[AskLink, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+    traceparent: str | None = None
 
 
 def make_ask(tx: Transaction, request: MakeAsk, given: AskIds | None = None) -> AskReceipt:
@@ -110,6 +112,7 @@ def _mint_ids(tx: Transaction, request: MakeAsk) -> AskIds:
         (*inside.chain, inside.id) if inside else (),
         inside.ancestors if inside else (),
         attachments.find_attachments(tx, request.attachments) if request.attachments else (),
+        traces.find_parent(tx, request.traceparent, working, inside),
     )
 
 
@@ -177,8 +180,10 @@ def _create_ask(
         card_id=target.card.id if target.card else None,
         chain=ids.chain,
         ancestors=ids.ancestors,
+        origin=request.origin,
         created_at=tx.now,
         expires_at=tx.now.plus(tx.rules.periods.queue_expiry),
+        traceparent=ids.traceparent,
     )
     return check_ask(ask)
 
@@ -284,7 +289,7 @@ def _queue_flight(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     roots = (f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
-    notes = (*roots, *routes.describe_profile(tx, agent, route))
+    notes = (*roots, *describe_move(tx, agent), *routes.describe_profile(tx, agent, route))
     return _build_receipt(tx, ask, flight, delivery, agent=agent, route=route, notes=notes)
 
 
@@ -319,6 +324,7 @@ def _build_receipt(
         phase=flight.phase,
         target=ask.target,
         address=tx.address(ask.target),
+        node=find_node_name(tx, ask.target),
         canonical=ask.resolved,
         endpoint_id=endpoint.id if endpoint else None,
         session_id=ask.target_session_id or (endpoint.session_id if endpoint else None),

@@ -10,6 +10,7 @@ from scout.base.time import Time
 from scout.broker.operations import flights
 from scout.broker.routing import attention_items, posts, users
 from scout.broker.routing.attention_items import count_held_asks, decide_by_allowance
+from scout.broker.routing.remote import find_node_name
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import (
     build_filtered_page,
@@ -19,6 +20,7 @@ from scout.broker.transaction.paging import (
     get_page_size,
 )
 from scout.broker.transaction.transaction import Transaction, build_subject, require_owner
+from scout.model.access.permission import PermissionRequest, format_request_title
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -29,7 +31,6 @@ from scout.model.attention import (
 )
 from scout.model.conversation import check_body
 from scout.model.flight import FLIGHT, Flight, FlightMove
-from scout.model.permission import PermissionRequest, format_request_title
 from scout.model.ref import RefKind
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed, Subject, is_person_for, is_requester, may_read_attention
@@ -62,6 +63,7 @@ def show_item(tx: Transaction, item: Attention) -> AttentionView:
         AttentionView,
         count_held_asks(tx, item),
         agent_address=tx.address(item.agent_id),
+        agent_node=find_node_name(tx, item.agent_id),
         decided_by_address=tx.address(item.decided_by) if item.decided_by else None,
         may_decide=may_decide,
         may_dismiss=may_decide or (is_open and may_always_dismiss(tx, item)),

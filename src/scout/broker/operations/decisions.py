@@ -22,12 +22,13 @@ from scout.model.conversation import Conversation, Message, MessageKind
 from scout.model.events.envelope import Metadata
 from scout.model.events.talk import ATTENTION_EVENTS
 from scout.model.flight import Flight
+from scout.model.problems.request import Forbidden
 from scout.model.question import Question, QuestionState
 from scout.model.ref import RefKind
 from scout.model.session import Session, SessionState
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.directory import Party
-from scout.policy.permit import Deed
+from scout.policy.permit import Deed, is_requester
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.attention import (
     AnswerAttention,
@@ -117,7 +118,7 @@ def _decide(
 ) -> AttentionView:
     item = attention.find(tx, request.attention_id)
     if not (move is AttentionMove.DISMISS and attention.may_always_dismiss(tx, item)):
-        tx.permit(Deed.APPROVE, attention.find_requester(tx, item))
+        _require_decider(tx, item, move)
     if item.state in ATTENTION.terminal:
         raise Refused(_build_too_late(tx, item, move))
     decided = decide_attention(
@@ -133,6 +134,26 @@ def _decide(
     if not remote:  # its own node applies it
         _apply_decision(tx, decided, move)
     return attention.show_item(tx, decided)
+
+
+def _require_decider(tx: Transaction, item: Attention, move: AttentionMove) -> None:
+    """Refuse a caller who may not decide the item; nobody decides what they raised themselves."""
+    requester = attention.find_requester(tx, item)
+    if not is_requester(tx.actor, requester):
+        tx.permit(Deed.APPROVE, requester)
+        return
+    remedies = (Remedy(operation="attention.show", parameters={"attentionId": item.id}),)
+    if attention.may_always_dismiss(tx, item):
+        withdraw = Remedy(
+            operation="attention.dismiss", parameters={"attentionId": item.id}, why="withdraw your item"
+        )
+        remedies = (withdraw, *remedies)
+    raised_for = requester.agent_id if requester.agent_id != tx.actor.agent_id else None
+    by = f"this credential raised it for {tx.address(raised_for)}" if raised_for else "you raised it"
+    who = "the operator on the web page (`scout web`)" if raised_for and tx.is_operator else "another person"
+    raise Refused(
+        Forbidden(action=move, subject=item.id, needs=(who,), reason=by, remedies=remedies),
+    )
 
 
 def _build_too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongState:

@@ -11,13 +11,13 @@ from scout.broker.routing import attention_items, routes
 from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.broker.transaction.admission import build_viewpoint
 from scout.broker.transaction.transaction import Transaction, build_subject, name_session
+from scout.model.access.permission import build_request
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind
 from scout.model.delivery import Delivery, DeliveryState, is_due
 from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, record_heartbeat
-from scout.model.permission import build_request
 from scout.model.session import SESSION, Session, SessionMove, SessionState
-from scout.model.token import TokenKind
 from scout.policy.host_text import (
     Mail,
     Standing,

@@ -8,6 +8,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.broker.effects import flight_state
 from scout.broker.routing import conversations, posts, routes, unread
 from scout.broker.routing.attention_items import shorten_title
+from scout.broker.routing.remote import find_node_name
 from scout.broker.routing.unread import LATEST, START, Position, Unread
 from scout.broker.transaction.paging import (
     build_page,
@@ -56,9 +57,11 @@ _REPLIES = 20
 
 def _build_item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
     message, delivery = one.message, one.delivery
+    sender = delivery.sender if delivery else message.sender if message else None
     told = InboxItem(
         message=message,
-        sender=tx.address(delivery.sender if delivery else message.sender if message else None),
+        sender=tx.address(sender),
+        sender_node=find_node_name(tx, sender),
         about=_get_subject(tx, message),
         read=read,
     )

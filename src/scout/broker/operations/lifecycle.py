@@ -18,8 +18,8 @@ from scout.model.events.envelope import FinishedTree, Metadata
 from scout.model.events.presence import AGENT_EVENTS
 from scout.model.problems.target import AmbiguousTarget
 from scout.policy.directory import Wanted
-from scout.policy.handle import build_wanted, find_closest
 from scout.policy.permit import Deed
+from scout.policy.resolver.handle import build_wanted, find_closest
 from scout.protocol.agents import AgentDetail, RetireAgent, ReviveAgent
 
 _NAMES = 20

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.operations import agents, attention
 from scout.broker.routing import conversations
@@ -20,35 +21,39 @@ from scout.model.conversation import Conversation, Member, Message, derive_broad
 from scout.model.events.envelope import Event, list_concerned
 from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
-from scout.model.node import Node
+from scout.model.node import Node, NodeState
+from scout.model.problems.request import HistoryPurged
+from scout.model.retention.archive import Archive
 from scout.policy.machine import HarnessFact, MachineFacts, MachineProblem, list_machine_problems
 from scout.policy.permit import Deed, Subject, may_read_attention
-from scout.protocol.agents import ReadFeed
+from scout.protocol.correction import list_parameters
+from scout.protocol.log import ReadFeed, ReadLog, Watch
 from scout.protocol.overview import (
     HistoryProgress,
     ListNodes,
     MarkLooked,
     Now,
-    ReadLog,
     ReloadSettings,
     SeenMark,
     SettingsReloaded,
     ShowNow,
     ShowStatus,
     Status,
-    Watch,
 )
-from scout.protocol.request import Page
+from scout.protocol.request import Page, Request
 from scout.protocol.talk import Hit, Search
 from scout.store.history.feed import FAR_BEHIND, read_mark
 from scout.store.ledger import LAST, Ledger
+from scout.store.retention.draft import measure_reach
 from scout.store.search import SearchHit, list_places
 from scout.store.search import search as find_words
+from scout.store.touched import EventReader
 
 OpenLedger = Callable[[], Ledger]
 Readable = Callable[[Event, frozenset[str]], bool]
 _SHOWN = 20
 _COUNTED = 1000
+_NODES = 1000
 _NEWEST = (1 << 63) - 1
 _STRETCH = 500
 _SEARCHED = 10_000  # events scanned for one page of a filtered log
@@ -59,10 +64,12 @@ def show_status(tx: Transaction, request: ShowStatus) -> Status:
     services = tx.services
     return replace(
         services.status,
+        node=services.node,  # it may have been renamed since the start
         paused=services.paused,
         connectors=dict(services.connector_states),
         history=_find_history_progress(tx),
         meshed=services.in_mesh,
+        telemetry=services.read_telemetry(),
     )
 
 
@@ -125,8 +132,14 @@ def _list_problems(tx: Transaction) -> tuple[MachineProblem, ...]:
         },
         connectors=services.connector_states,
         history=(behind.indexed, behind.events) if behind is not None else None,
+        unreachable=_list_unreachable(tx) if services.meshed else {},
     )
     return list_machine_problems(facts)
+
+
+def _list_unreachable(tx: Transaction) -> dict[str, Time | None]:
+    nodes = tx.ledger.many(Node, "nodes_all", before=LAST, limit=_NODES)
+    return {one.name: one.lost_at for one in nodes if one.state is NodeState.UNREACHABLE}
 
 
 def _get_last_look(tx: Transaction, me: str) -> Time | None:
@@ -240,8 +253,10 @@ def read_log(tx: Transaction, request: ReadLog) -> Page[Event]:
     agent_id = _find_agent_id(tx, request)
     if request.newest or request.before is not None:
         before = _NEWEST if request.before is None else _check_number(request.before, "before")
+        check_left(tx, before - 1, request)
         return _read_last_events(tx, agent_id, filtered, before, wanted)
     after = _check_number(request.after)
+    check_left(tx, after and after + 1, request)
     found: list[Event] = []
     seen = 0
     for event in _read_events(tx, agent_id, after):
@@ -300,6 +315,7 @@ def _read_backwards(tx: Transaction, before: int, wanted: int) -> Iterator[Event
 def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
     """Return the events about an agent, oldest first: messages, deliveries, flights, sessions, errors."""
     agent, after = agents.find(tx, request.address, Deed.READ), _check_number(request.after)
+    check_left(tx, after and after + 1, request)
     wanted = get_page_size(request.limit, tx.rules.limits)
     found = read_events_about_after(tx, agent.id, after, wanted + 1)
     looked_at = found[:wanted]
@@ -398,3 +414,42 @@ def filter_for_agent(tx: Transaction, agent_id: str, look: Callable[[], Ledger])
         return member is not None and member.left_at is None
 
     return is_said_to
+
+
+# -- what was purged -----------------------------------------------------------------------------------
+
+
+def check_left(tx: Transaction, seq: int, request: Request[Any]) -> None:
+    """Refuse to read from an event on that was purged. 0 is the beginning of what is left."""
+    purged = measure_reach(tx.ledger.connection).purged
+    if purged is not None and 0 < seq <= purged.last:
+        same = {name: value for name, value in list_parameters(request).items() if name != "before"}
+        parameters = {**same, "after": purged.last}
+        left = Remedy(operation=request.operation, parameters=parameters, why="read what is left")
+        raise Refused(build_purged(tx, f"event {seq}", purged, left))
+
+
+def check_record_left(tx: Transaction, noun: str, ident: str) -> None:
+    """Refuse to explain a record all of whose events were purged."""
+    purged = measure_reach(tx.ledger.connection).purged
+    if purged is not None and _is_touched(tx, ident, purged.last):
+        look = Remedy(operation="archive.list", parameters={}, why="see what is archived and what was purged")
+        raise Refused(build_purged(tx, f"the history of {noun} {ident}", purged, look))
+
+
+def _is_touched(tx: Transaction, ident: str, until: int) -> bool:
+    message = tx.get(Message, ident) if ident.startswith("msg_") else None
+    if message is not None:
+        return message.seq <= until
+    return EventReader(tx.ledger.connection).is_touched(ident, until)
+
+
+def build_purged(tx: Transaction, what: str, purged: Archive, *remedies: Remedy) -> HistoryPurged:
+    """Return the refusal of something that was purged."""
+    return HistoryPurged(
+        what=what,
+        first_left=purged.last + 1,
+        purged_at=purged.updated_at,
+        purged_by=tx.address(purged.by),
+        remedies=remedies,
+    )

@@ -37,7 +37,7 @@ def create(tx: Transaction, request: CreateQuestion) -> QuestionView:
     """Ask a question: the responder gets the next move and is notified; a named flight waits for it."""
     asked_in = tx.get(Flight, request.to) if request.to.startswith("flt_") else None
     body = check_body(request.body)
-    responder = _find_responder(tx, asked_in.requester_id if asked_in else request.to)
+    responder = _find_responder(tx, request.to, asked_in)
     flight = _find_waiting_flight(tx, request, asked_in)
     about = tx.need(WorkItem, "work item", request.work_item_id) if request.work_item_id else None
     if about is not None:
@@ -66,9 +66,11 @@ def _find_waiting_flight(tx: Transaction, request: CreateQuestion, asked_in: Fli
     return flights.take_flight(tx, named) if named else None
 
 
-def _find_responder(tx: Transaction, address: str) -> Agent:
-    """Return the agent that must answer."""
-    agent = tx.resolve(address).agent
+def _find_responder(tx: Transaction, address: str, asked_in: Flight | None = None) -> Agent:
+    """Return the agent that must answer. The target of a flight may ask its requester, of any user."""
+    if asked_in is not None and asked_in.target == tx.sender:
+        return tx.need(Agent, "agent", asked_in.requester_id)
+    agent = tx.resolve(asked_in.requester_id if asked_in else address).agent
     tx.permit(Deed.ADDRESS, build_subject(agent))
     if agent.id == tx.sender:
         raise Refused(BadRequest(problem="you cannot ask yourself a question", field="to"))

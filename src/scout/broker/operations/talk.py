@@ -18,6 +18,7 @@ from scout.broker.routing import (
     users,
     wake,
 )
+from scout.broker.routing.remote import find_node_name
 from scout.broker.routing.unread import count_by_conversation, find_broadcast
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
@@ -26,6 +27,7 @@ from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
 from scout.identity.path import AgentPath
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent, Lifecycle, read_config
 from scout.model.conversation import (
     Attachment,
@@ -44,12 +46,12 @@ from scout.model.events.talk import (
     MessageRedacted,
     read_message,
 )
+from scout.model.node import Node
 from scout.model.problems.request import Forbidden, NotFound
-from scout.model.token import TokenKind
 from scout.policy.directory import Party
 from scout.policy.limits import check_attachment, check_person_rate
 from scout.policy.permit import Deed, Subject
-from scout.policy.resolve import Resolution, Targeting, decide_target, resolve
+from scout.policy.resolver.resolve import Resolution, Targeting, decide_target, resolve
 from scout.policy.wake import Cause, Occasion, WakeAction, WakeDecision
 from scout.protocol.request import Page
 from scout.protocol.talk import (
@@ -85,6 +87,8 @@ def send(tx: Transaction, request: Send) -> Receipt:
     conversation = _find_conversation(tx, request, target)
     decision = _decide_wake(tx, request, targeting, conversation)
     metadata = _build_metadata(tx, request, targeting, decision, conversation)
+    nodes = _list_nodes(tx, request)
+    metadata = replace(metadata, nodes=tuple(one.id for one in nodes)) if nodes else metadata
     message = posts.post_message(
         tx,
         conversation.id,
@@ -102,16 +106,17 @@ def send(tx: Transaction, request: Send) -> Receipt:
         conversation_id=conversation.id,
         message_id=message.id,
         deliveries=tuple(posts.build_delivery_receipt(tx, one) for one in deliveries),
-        notes=(*notes, *_build_notes(tx, decision)),
+        notes=(*notes, *_build_notes(tx, decision, nodes)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
 
 
-def _build_notes(tx: Transaction, decision: WakeDecision) -> list[str]:
-    """Explain why the recipient is not woken now, or why another agent is."""
+def _build_notes(tx: Transaction, decision: WakeDecision, nodes: Sequence[Node]) -> list[str]:
+    """Explain whom a broadcast reaches, why the recipient is not woken now, or why another agent is."""
+    reach = remote.describe_reach(tx, nodes, agents.count_agents(tx)) if nodes else ()
     pause = tx.services.paused if decision.action is WakeAction.WAKE else None
-    return [told for told in (wake.explain_decision(tx, decision), pause.words if pause else "") if told]
+    return [one for one in (*reach, wake.explain_decision(tx, decision), pause.words if pause else "") if one]
 
 
 def check_rate_to_person(tx: Transaction, target: Agent | None) -> None:
@@ -143,6 +148,16 @@ def _check_one_place(request: Send) -> None:
     if len([one for one in places if one is not None]) > 1:
         problem = "name one of to, channel, conversationId, thread and broadcast"
         raise Refused(BadRequest(problem=problem, field="to"))
+
+
+def _list_nodes(tx: Transaction, request: Send) -> list[Node]:
+    """Return the other nodes of the operator that a broadcast is sent to."""
+    if not request.all_nodes:
+        return []
+    if not request.broadcast:
+        raise Refused(BadRequest(problem="allNodes needs broadcast", field="allNodes"))
+    tx.permit(Deed.ADDRESS, Subject(name="your other machines", user=tx.services.operator))
+    return remote.list_own_nodes(tx)
 
 
 def _resolve_card(tx: Transaction, card_id: str) -> Targeting:
@@ -417,7 +432,12 @@ def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
 
 
 def _build_line(tx: Transaction, message: Message) -> MessageLine:
-    return extend_record(MessageLine, message, sender_address=tx.address(message.sender))
+    return extend_record(
+        MessageLine,
+        message,
+        sender_address=tx.address(message.sender),
+        sender_node=find_node_name(tx, message.sender),
+    )
 
 
 def _find_listed(tx: Transaction, request: ListMessages) -> Conversation | None:
@@ -432,10 +452,15 @@ def _find_listed(tx: Transaction, request: ListMessages) -> Conversation | None:
     raise Refused(BadRequest(problem=problem, field="conversation"))
 
 
-def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
-    """Remove a message's body everywhere but keep its record; the only operation that changes history."""
+def require_redaction(tx: Transaction, request: RedactMessage) -> Message:
+    """Return the message to redact; refuse a caller who may not."""
     tx.permit(Deed.ADMINISTER, Subject(name=request.message_id[:60]))
-    message = tx.need(Message, "message", request.message_id)
+    return tx.need(Message, "message", request.message_id)
+
+
+def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
+    """Remove a message's body from the store but keep its record; the only operation that changes history."""
+    message = require_redaction(tx, request)
     done = take_out(tx.ledger.connection, message.id, tx.now)
     if done.first:
         tx.record(MessageRedacted, done.message, move="redact", target=message.conversation_id)

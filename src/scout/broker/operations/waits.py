@@ -14,13 +14,13 @@ from scout.broker.routing import unread
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.streams import Listener
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.token import Token, TokenKind, is_valid, require_valid
 from scout.model.attention import ATTENTION, Attention
 from scout.model.delivery import Delivery
 from scout.model.flight import FLIGHT, Flight
 from scout.model.question import Question, QuestionState
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.model.token import Token, TokenKind, is_valid, require_valid
 from scout.protocol.asks import AskReceipt, FlightView, GetFlight, MakeAsk
 from scout.protocol.attention import AttentionView, GetAttention
 from scout.protocol.inbox import AckInbox, Claimed, ClaimInbox

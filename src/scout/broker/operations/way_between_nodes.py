@@ -2,25 +2,16 @@
 
 from collections.abc import Iterable
 
-from scout.broker.routing.remote import list_entries
+from scout.broker.routing.remote import find_delivery_entry, list_entries
 from scout.broker.transaction.transaction import Transaction
 from scout.model.delivery import Delivery
 from scout.model.events.envelope import Event
 from scout.model.events.mesh import EnvelopeEvent, EnvelopeReceived
 from scout.model.mesh.envelope import ReceiptState
-from scout.model.mesh.outbox import OutboxEntry
-from scout.model.mesh_receipt import OutboxState
 from scout.model.node import Node
+from scout.policy.sentences import describe_envelope_state
 
 _MOST = 100
-_STATES = {
-    OutboxState.QUEUED: "waits to be sent to node {node}",
-    OutboxState.FORWARDED: "is on the server of the mesh, and node {node} has not confirmed it",
-    OutboxState.ACCEPTED: "was accepted by node {node}",
-    OutboxState.DELIVERED: "was delivered on node {node}",
-    OutboxState.REFUSED: "was refused by node {node}",
-    OutboxState.EXPIRED: "was given up before node {node} confirmed it",
-}
 
 
 def read_mesh_events(tx: Transaction, subjects: Iterable[str | None]) -> list[Event]:
@@ -37,7 +28,7 @@ def read_mesh_events(tx: Transaction, subjects: Iterable[str | None]) -> list[Ev
 
 def read_delivery_events(tx: Transaction, delivery: Delivery) -> list[Event]:
     """Return the events of the envelope that carries a delivery."""
-    entry = tx.ledger.one(OutboxEntry, "outbox_of_delivery", delivery=delivery.id)
+    entry = find_delivery_entry(tx, delivery.id)
     return _read_entry_events(tx, entry.id) if entry is not None else []
 
 
@@ -64,7 +55,7 @@ def describe_way(tx: Transaction, facts: Iterable[Event]) -> list[str]:
     sent = [one.payload.record for one in facts if isinstance(one, EnvelopeEvent)]
     if sent:
         last = max(sent, key=lambda one: (one.id, one.revision))
-        said = _STATES[last.state].format(node=_name_node(tx, last.node_id))
+        said = describe_envelope_state(last.state, _name_node(tx, last.node_id))
         told.append(f"envelope {last.id} ({last.kind}) {said}")
     came = [one.payload for one in facts if isinstance(one, EnvelopeReceived)]
     if came:

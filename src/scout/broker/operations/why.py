@@ -86,6 +86,8 @@ def explain_record(tx: Transaction, request: Why) -> Explanation:
         raise Refused(BadRequest(problem=problem, field="id"))
     story = tell(tx, request.id)
     facts = sorted({one.seq: one for one in story.facts}.values(), key=lambda one: one.seq)
+    if not facts:
+        overview.check_record_left(tx, story.noun, request.id)
     decided = [one for one in _find_decisions(tx, story, facts) if one.metadata.wake is not None]
     return Explanation(
         noun=story.noun,
@@ -169,6 +171,7 @@ def _tell_attention(tx: Transaction, ident: str) -> _Story:
 def _tell_event(tx: Transaction, ident: str) -> _Story:
     event = tx.ledger.log.find(ident)
     if event is None:
+        overview.check_record_left(tx, "event", ident)
         raise tx.missing("event", ident)
     if not overview.build_read_filter(tx, lambda: tx.ledger)(event, list_concerned(event)):
         raise Refused(Forbidden(action="read", subject=ident, needs=("the operator's token",)))

@@ -10,7 +10,7 @@ from scout.broker.transaction.transaction import Transaction, build_subject, req
 from scout.model.agent import Agent
 from scout.model.attention import Attention
 from scout.model.flight import FLIGHT, Flight
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.model.question import Question
 from scout.model.session import Session, SessionState, is_refused_attach
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkState

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
+from scout.broker.operations.overview import build_purged
 from scout.broker.past.feed import HistoryFeed
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
-from scout.model.history import Moment
-from scout.model.problems.request import HistoryBehind, NoSuchMoment
+from scout.model.moment import Moment
+from scout.model.problems.request import HistoryBehind, HistoryPurged, NoSuchMoment
 from scout.policy.moment import parse_moment
 from scout.policy.permit import Deed, Subject
 from scout.protocol.correction import list_parameters
@@ -17,6 +18,7 @@ from scout.protocol.overview import Activity, ShowActivity
 from scout.protocol.request import Request
 from scout.store.history.feed import read_mark
 from scout.store.history.moments import count_events, find_range, find_seq, read_time
+from scout.store.retention.draft import measure_reach
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Request[Any])
@@ -65,10 +67,11 @@ def _is_late(tx: Transaction, text: str | None) -> bool:
 
 def _measure(tx: Transaction) -> _Reach:
     ledger = tx.ledger
-    mark, first = read_mark(ledger.connection) or 0, read_time(ledger.connection, 1)
+    mark, begin = read_mark(ledger.connection) or 0, measure_reach(ledger.connection).first_left
+    first = read_time(ledger.connection, begin)
     done = read_time(ledger.connection, mark) if mark else None
     return _Reach(
-        Moment(at=first, seq=1) if first is not None else None,
+        Moment(at=first, seq=begin) if first is not None else None,
         Moment(at=done, seq=mark) if done is not None else None,
         ledger.last_seq(),
     )
@@ -88,6 +91,8 @@ def _find_moment(tx: Transaction, request: Request[Any], text: str, field: str =
         raise Refused(_build_behind(text, reach))
     connection = tx.ledger.connection
     seq = find_seq(connection, wanted) if isinstance(wanted, Time) else wanted
+    if 0 < seq < reach.first.seq:
+        raise Refused(_build_purged(tx, request, field, text))
     at = wanted if isinstance(wanted, Time) else read_time(connection, seq)
     if seq < 1 or at is None:
         first = _repeat(request, field, "1", "at the first event")
@@ -100,6 +105,13 @@ def _repeat(request: Request[Any], field: str, moment: str, why: str) -> Remedy:
     return Remedy(
         operation=request.operation, parameters={**list_parameters(request), field: moment}, why=why
     )
+
+
+def _build_purged(tx: Transaction, request: Request[Any], field: str, text: str) -> HistoryPurged:
+    purged = measure_reach(tx.ledger.connection).purged
+    assert purged is not None  # the first event that is left is not the first one
+    first = _repeat(request, field, str(purged.last + 1), "at the first event that is left")
+    return build_purged(tx, f"the history at {text:.60}", purged, first)
 
 
 def _build_missing(text: str, reason: str, reach: _Reach, remedy: Remedy) -> NoSuchMoment:

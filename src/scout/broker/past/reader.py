@@ -14,7 +14,8 @@ from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionState
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.flight import FLIGHT, Flight, FlightState
-from scout.model.history import ONLINE, Moment
+from scout.model.history import ONLINE
+from scout.model.moment import Moment
 from scout.model.problems.request import NotFound
 from scout.model.status import AgentStatus, get_status
 from scout.protocol.request import Page

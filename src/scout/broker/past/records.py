@@ -10,7 +10,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import Attention
 from scout.model.flight import FLIGHT, Flight
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.model.node import Node, Pause
 from scout.model.question import Question
 from scout.model.work_item import Relation, WorkItem

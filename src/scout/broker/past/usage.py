@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from scout.broker.operations.insight import build_usage_report, format_date
 from scout.broker.transaction.transaction import Transaction
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.model.usage import Usage, UsageDay, get_day
 from scout.protocol.insight import ShowUsage, UsageReport
 from scout.store.derived import read_days

@@ -1,6 +1,7 @@
 """Views of records as they were. What is not followed is left out: places in line, attempts, live output."""
 
 from scout.broker.past.reader import PastReader
+from scout.broker.routing.remote import find_node_name
 from scout.broker.routing.views import describe_runtime, extend_record, hide_redacted, show_reason
 from scout.model.agent import Agent
 from scout.model.ask import Ask
@@ -65,6 +66,8 @@ def build_past_flight_view(past: PastReader, flight: Flight) -> FlightView:
         shown,
         target_address=tx.address(flight.target),
         requester_address=tx.address(flight.requester_id),
+        target_node=find_node_name(tx, flight.target),
+        requester_node=find_node_name(tx, flight.requester_id),
         body=message.body if message else "",
         remedies=flight.error.remedies if flight.error else (),
         **describe_runtime(tx, flight, past.records.get(Session, flight.session_id)),

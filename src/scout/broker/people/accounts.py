@@ -10,8 +10,8 @@ from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath, is_segment
 from scout.model.events.directory import KEY_EVENTS
 from scout.model.people.user import ConnectorKey, KeyMove, KeyState, QuietHours, set_quiet_hours
-from scout.policy.foreground import Outlet, choose_connector_target
 from scout.policy.nearest import rank_names
+from scout.policy.people.foreground import Outlet, choose_connector_target
 from scout.store.ledger import LAST
 
 _MANY = 1000

@@ -25,6 +25,7 @@ from scout.model.events.talk import (
     MessagePosted,
     read_message,
 )
+from scout.model.imported import is_imported
 from scout.model.people.binding import Binding
 from scout.model.people.chat import ChatPlace
 from scout.model.people.chat_post import CHAT_POST, ChatPost, decide_post
@@ -48,6 +49,8 @@ def queue_chat_posts(tx: Transaction) -> None:
 
 def _show_message(tx: Transaction, event: MessagePosted) -> None:
     message = read_message(event)
+    if is_imported(message.imported_from):
+        return  # it was said elsewhere, long ago
     answered = _show_answer(tx, message)
     _show_bound(tx, message, answered)
 

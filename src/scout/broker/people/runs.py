@@ -16,6 +16,7 @@ from scout.broker.routing import attention_items
 from scout.broker.transaction.admission import Admitted, build_viewpoint
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent
 from scout.model.ask import AskReceipt
 from scout.model.events.directory import (
@@ -38,7 +39,6 @@ from scout.model.people.schedule import (
     pause_schedule,
     skip_run,
 )
-from scout.model.token import TokenKind
 from scout.policy.people.firing import MANY_IN_A_ROW, Firing, FiringAction, decide_firing, plan_next
 from scout.policy.permit import Actor
 from scout.protocol.asks import MakeAsk

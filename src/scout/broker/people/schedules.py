@@ -59,7 +59,7 @@ from scout.policy.nearest import rank_names
 from scout.policy.people.cron import check_cron, describe_cron, format_in_zone, list_times
 from scout.policy.people.firing import plan_next
 from scout.policy.permit import Deed
-from scout.policy.resolve import Resolution
+from scout.policy.resolver.resolve import Resolution
 from scout.protocol.people.schedules import (
     AddSchedule,
     GetSchedule,

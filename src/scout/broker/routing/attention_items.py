@@ -9,8 +9,10 @@ from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
+from scout.model.access.allowance import Allowance, AllowanceKind
+from scout.model.access.permission import PermissionRequest
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent, Lifecycle, PermissionProfile
-from scout.model.allowance import Allowance, AllowanceKind
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -24,11 +26,9 @@ from scout.model.attention import (
 from scout.model.events.asks import FLIGHT_EVENTS
 from scout.model.events.talk import ATTENTION_EVENTS, AttentionCreated, WorkItemUpdated
 from scout.model.flight import Flight, FlightMove, FlightPhase, FlightState, resume_flight, wait_flight
-from scout.model.permission import PermissionRequest
 from scout.model.question import Question, QuestionState
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.model.token import TokenKind
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wait_work
 from scout.policy.allowance import Asker, find_allowance

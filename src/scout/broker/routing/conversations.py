@@ -3,12 +3,14 @@
 from collections import Counter
 from typing import TypeVar
 
-from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.routing import posts
+from scout.broker.routing.remote import find_node_name
 from scout.broker.routing.unread import count_by_conversation
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.address import fold_segment
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent
 from scout.model.conversation import (
     Conversation,
@@ -19,6 +21,7 @@ from scout.model.conversation import (
     derive_thread_id,
 )
 from scout.model.problems.request import NotFound
+from scout.policy.nearest import rank_names
 from scout.policy.permit import Deed, Subject
 from scout.protocol.channels import (
     ConversationView,
@@ -160,7 +163,13 @@ def _build_member_view(tx: Transaction, conversation: Conversation, member: Memb
     owns = channel and conversation.created_by == member.agent_id
     roles = [MemberRole.OWNER] if owns else []
     roles += [MemberRole.MASTER] if conversation.master_id == member.agent_id else []
-    return extend_record(MemberView, member, address=tx.address(member.agent_id), roles=tuple(roles))
+    return extend_record(
+        MemberView,
+        member,
+        address=tx.address(member.agent_id),
+        node=find_node_name(tx, member.agent_id),
+        roles=tuple(roles),
+    )
 
 
 def require_channel(tx: Transaction, name: str) -> Conversation:
@@ -173,5 +182,14 @@ def require_channel(tx: Transaction, name: str) -> Conversation:
         make = Remedy(operation="channel.create", parameters={"name": folded}, why="make it")
         look = Remedy(operation="channel.list", parameters={}, why="list the channels")
         remedies = (look,) if name.startswith("cnv_") else (make, look)
-        raise Refused(NotFound(noun="channel", id=name[:60], remedies=remedies))
+        near = tuple(Candidate(address=one) for one in _find_nearest_channels(tx, owner, folded))
+        raise Refused(NotFound(noun="channel", id=name[:60], candidates=near, remedies=remedies))
     return found
+
+
+def _find_nearest_channels(tx: Transaction, owner: str, name: str) -> tuple[str, ...]:
+    """Return the names of channels that may be meant; a guest learns none."""
+    if tx.actor.kind is TokenKind.GUEST:
+        return ()
+    known = tx.ledger.many(Conversation, "channels_of", owner=owner, before=_NEWEST, limit=_SHOWN)
+    return rank_names(name, [one.name for one in known if one.name], _FEW)

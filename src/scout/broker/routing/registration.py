@@ -33,10 +33,12 @@ MAIN_BRANCH = "main"  # the root branch of a project without one
 
 
 def check_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
-    """Return the config if the caller may set it; only the operator may set a command."""
-    if config.command != (was.command if was else ()) and not tx.is_operator:
-        needs = ("the operator's token",)
-        raise Refused(Forbidden(action="set the command", subject="an agent's config", needs=needs))
+    """Return the config if the caller may set it; only the operator may set a command or a URL."""
+    before = was or AgentConfig()
+    for name in ("command", "url", "credential_file"):
+        if getattr(config, name) != getattr(before, name) and not tx.is_operator:
+            needs, what = ("the operator's token",), name.replace("_", " ")
+            raise Refused(Forbidden(action=f"set the {what}", subject="an agent's config", needs=needs))
     check_profile(tx, config.permission_profile, was.permission_profile if was else None)
     if config.workspace_dir is not None and config.workspace_dir != (was.workspace_dir if was else None):
         check_own_folder(tx, config.workspace_dir)
@@ -115,7 +117,7 @@ def register_agent_at(
         node=tx.services.node,
         by=tx.sender,
         parent_id=parent.id if parent else None,
-        definition_id=_choose_free_handle(tx, path),
+        definition_id=choose_free_handle(tx, path),
         project_root=folder,
         tool_role=tool_role,
         config=config,
@@ -125,7 +127,7 @@ def register_agent_at(
     return agent
 
 
-def _choose_free_handle(tx: Transaction, path: AgentPath) -> str | None:
+def choose_free_handle(tx: Transaction, path: AgentPath) -> str | None:
     """Return the handle for an agent path of the operator, unless it is reserved or taken."""
     name = str(path).rpartition("/")[2]
     foreign = path.user != tx.services.operator

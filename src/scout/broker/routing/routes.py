@@ -9,6 +9,7 @@ from scout.base.refusal import Candidate, Refused, Remedy
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind, ModelRole
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent, AgentMove, Lifecycle, PermissionProfile, move_agent
 from scout.model.ask import Ask
 from scout.model.endpoint import (
@@ -25,7 +26,6 @@ from scout.model.endpoint import (
 from scout.model.events.presence import ENDPOINT_EVENTS, AgentOffline, AgentOnline, AgentWoken, Reached
 from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.model.problems.target import AmbiguousEndpoint, RetiredTarget
-from scout.model.token import TokenKind
 from scout.policy.choose import Choice, Demand, choose, choose_default_harness
 from scout.policy.directory import Viewpoint
 from scout.policy.nearest import rank_names

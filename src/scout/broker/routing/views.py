@@ -1,12 +1,12 @@
 """Views: records with fields derived from other records."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
 from scout.broker.routing import routes
-from scout.broker.routing.remote import find_mesh_receipt
+from scout.broker.routing.remote import describe_move, describe_node, find_mesh_receipt, find_node_name
 from scout.broker.routing.unread import count_unread
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -15,7 +15,7 @@ from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
-from scout.model.endpoint import Endpoint
+from scout.model.endpoint import Endpoint, choose_program_state, get_program_state
 from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.question import Question
 from scout.model.reservation import Reservation, is_active_reservation
@@ -46,6 +46,11 @@ def build_agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | 
     return extend_record(AgentView, agent, **_build_agent_fields(tx, agent, endpoints))
 
 
+def _describe_place(tx: Transaction, agent: Agent) -> tuple[str, ...]:
+    """Return notes about the folder of an agent, or about the node to which it moved."""
+    return describe_move(tx, agent) if agent.is_remote else routes.describe_folder(tx, agent)
+
+
 def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
     """Return an agent with its endpoints, sessions, aliases and counts."""
     ledger, user = tx.ledger, tx.actor.user
@@ -62,7 +67,7 @@ def build_agent_detail(tx: Transaction, agent: Agent) -> AgentDetail:
         open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
         unread=count_unread(tx, agent.id),
         aliases=tuple(alias.name for alias in aliases),
-        notes=routes.describe_folder(tx, agent),
+        notes=(*_describe_place(tx, agent), *describe_node(tx, agent)),
         reservations=tuple(one for one in held if is_active_reservation(one, tx.now)),
     )
 
@@ -73,8 +78,10 @@ def _build_agent_fields(tx: Transaction, agent: Agent, endpoints: list[Endpoint]
     status = find_agent_status(tx, agent, endpoints)
     if agent.is_person and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is online
+    states = [get_program_state(one, tx.now, tx.rules.periods.online_within) for one in endpoints]
     return {
         "status": status,
+        "program_state": choose_program_state(states) if not agent.is_person else None,
         "address": tx.address(agent.id),
         "alias": tx.alias(agent),
         "canonical": Instance(agent=agent).canonical,
@@ -108,6 +115,8 @@ def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
         show_reason(tx, _show_place_in_line(tx, hide_redacted(tx, flight))),
         target_address=tx.address(flight.target),
         requester_address=tx.address(flight.requester_id),
+        target_node=find_node_name(tx, flight.target),
+        requester_node=find_node_name(tx, flight.requester_id),
         body=message.body if message else "",
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
@@ -117,10 +126,12 @@ def build_flight_view(tx: Transaction, flight: Flight) -> FlightView:
     )
 
 
-def describe_runtime(tx: Transaction, flight: Flight, session: Session | None) -> dict[str, str | None]:
-    """Return the harness and model that the ask named, and those of the session that runs it."""
+def describe_runtime(tx: Transaction, flight: Flight, session: Session | None) -> dict[str, Any]:
+    """Return the harness, model and origin that the ask named, and those of the session that runs it."""
     ask = tx.get(Ask, flight.ask_id)
-    asked = {"harness_requested": ask.harness, "model_requested": ask.model} if ask is not None else {}
+    asked: dict[str, Any] = {}
+    if ask is not None:
+        asked = {"harness_requested": ask.harness, "model_requested": ask.model, "origin": ask.origin}
     if session is None:
         return asked
     return {

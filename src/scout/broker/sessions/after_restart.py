@@ -5,6 +5,7 @@ import logging
 from contextlib import suppress
 
 from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.lanes import get_session_lane
 from scout.broker.effects import session_end
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction, WriteAsBroker
@@ -21,7 +22,7 @@ _AT_ONCE = 8
 
 
 class RestartRecovery:
-    """Checks each session once, in its agent's lane: before its next turn, without delaying startup."""
+    """Checks each session once, in its lane: before its next turn, without delaying startup."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class RestartRecovery:
         await self._write(_end_unstarted)
         found: list[Session] = await self._write(_mark_unknown)
         for session in found:
-            self._dispatcher.enqueue(session.agent_id, session.id, self._look)
+            self._dispatcher.enqueue(get_session_lane(session), session.id, self._look)
 
     async def _stop_unknown(self) -> None:
         """Stop kept programs whose session no record has: the database was lost, or an older one restored.

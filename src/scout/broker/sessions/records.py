@@ -11,13 +11,22 @@ from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import build_page, decode_bound, get_page_size
 from scout.broker.transaction.transaction import Transaction, build_subject, require_local
 from scout.model.agent import Agent, Lifecycle
+from scout.model.attention import Attention
 from scout.model.delivery import Delivery
-from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
+from scout.model.endpoint import (
+    ENDPOINT,
+    Endpoint,
+    EndpointState,
+    ProgramState,
+    choose_program_state,
+    get_program_state,
+)
 from scout.model.events.presence import SessionResumed
 from scout.model.problems.session import Layer, NoSession, SessionNotAttachable
 from scout.model.problems.target import HarnessMismatch, PeerUnreachable
 from scout.model.session import (
     Session,
+    SessionClass,
     SessionOrigin,
     SessionState,
     get_native_id,
@@ -40,8 +49,10 @@ from scout.protocol.sessions import (
     StopSession,
     TokenUse,
 )
+from scout.store.ledger import LAST
 
 _MANY = 10_000
+_SOME = 20
 
 
 # -- reading -----------------------------------------------------------------------------------------
@@ -63,7 +74,15 @@ def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]
     real = [one for one in listed.items if not is_refused_attach(one)]
     seen = [one for one in real if tx.directory.agent(one.agent_id) is not None]
     kept = [one for one in seen if not request.live or one.state is not SessionState.ENDED]
-    named = (extend_record(ListedSession, one, address=tx.address(one.agent_id)) for one in kept)
+    named = (
+        extend_record(
+            ListedSession,
+            one,
+            address=tx.address(one.agent_id),
+            program_state=find_program_state(tx, one),
+        )
+        for one in kept
+    )
     return Page(items=tuple(named), next=listed.next)
 
 
@@ -82,10 +101,32 @@ def show_session(tx: Transaction, session: Session) -> SessionView:
         SessionView,
         session,
         address=tx.address(session.agent_id),
+        program_state=find_program_state(tx, session),
         running=at_work is not None,
         flight_id=at_work.flight_id if at_work else None,
         tokens=_sum_tokens(tx, session),
     )
+
+
+def find_program_state(tx: Transaction, session: Session) -> ProgramState | None:
+    """Return what the program of a session does. Unknown: nothing tells, or a person has it in a terminal."""
+    if session.state is not SessionState.LIVE:
+        return None
+    if session.session_class is SessionClass.REACHABILITY_UNKNOWN:
+        return ProgramState.UNKNOWN
+    ways = [one for one in tx.endpoints(session.agent_id) if one.session_id == session.id]
+    told = (get_program_state(one, tx.now, tx.rules.periods.online_within) for one in ways)
+    state = choose_program_state(told)
+    if state is None or (session.terminal is not None and not any(one.program_state for one in ways)):
+        return ProgramState.UNKNOWN
+    waits = state is ProgramState.WORKING and _waits_for_person(tx, session)
+    return ProgramState.WAITING if waits else state
+
+
+def _waits_for_person(tx: Transaction, session: Session) -> bool:
+    """Whether the program asked a person something that is not decided."""
+    raised = tx.ledger.many(Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME)
+    return any(one.return_path.session_id == session.id and one.return_path.request for one in raised)
 
 
 def may_read(tx: Transaction, session: Session) -> bool:

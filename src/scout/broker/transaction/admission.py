@@ -9,12 +9,12 @@ from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction, build_subject, require_local
+from scout.model.access.token import Token, TokenKind, check_token, hash_secret, require_valid, revoke_token
 from scout.model.agent import Agent
 from scout.model.events.directory import TokenCreated, TokenRevoked
 from scout.model.people.user import User
 from scout.model.problems.request import Unauthenticated
 from scout.model.session import Session
-from scout.model.token import Token, TokenKind, check_token, hash_secret, require_valid, revoke_token
 from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.permit import Actor, Deed, identify_actor
 from scout.ports import Surroundings
@@ -76,7 +76,7 @@ class Admissions:
             self._drop(key)
 
     def forget_all(self) -> None:
-        """Forget every admission: a user was added or changed, and with it whom a person controls."""
+        """Forget every admission: whom a person controls may have changed, or the name of this node."""
         self._kept.clear()
         self._keys.clear()
         self._acting.clear()

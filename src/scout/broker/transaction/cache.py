@@ -26,6 +26,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+from scout.model.access.grant import Grant
+from scout.model.access.token import Token
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.ask import Ask
@@ -34,15 +36,13 @@ from scout.model.conversation import Conversation
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.flight import Flight
-from scout.model.grant import Grant
 from scout.model.node import Node
 from scout.model.people.binding import Binding
 from scout.model.people.user import ConnectorKey
 from scout.model.reservation import Reservation
 from scout.model.session import Session
-from scout.model.token import Token
 from scout.policy.permit import Actor
-from scout.policy.resolve import Resolution
+from scout.policy.resolver.resolve import Resolution
 from scout.store.directory import View
 
 _ROOM = 50_000
@@ -139,12 +139,11 @@ class Cache:
     def _apply_node(self, node: Node) -> None:
         if node.local:
             self.paused = node.paused is not None
-            self._forget_names()
-        else:
-            self.forget_mirror()
+            self.recent.clear()  # its sessions may hold an earlier name of the node
+        self.forget_mirror()
 
     def forget_mirror(self) -> None:
-        """Forget agents after the mirror or another node has changed: the names and states of its agents."""
+        """Forget agents after the mirror or a node has changed: the names and states of its agents."""
         self.agents.clear()
         self.endpoints.clear()
         self._forget_addresses()

@@ -20,10 +20,10 @@ from scout.broker.transaction.cache import Cache
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Waiters
 from scout.broker.transaction.transaction import Transaction
+from scout.model.access.token import TokenKind
 from scout.model.delivery import Backoff, back_off
 from scout.model.endpoint import Endpoint
 from scout.model.problems.request import KeyReused, StoreFull
-from scout.model.token import TokenKind
 from scout.policy.permit import check_granted_directory
 from scout.ports import Surroundings
 from scout.protocol.access import Minted
@@ -39,6 +39,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger("scout.store")
 _MACHINE = (TokenKind.OPERATOR, TokenKind.HOST)
 _MOST = 5.0  # maximum seconds between two attempts
+_VOLATILE = {"wait": 0, "traceparent": None}
 
 
 class Transactions(Protocol):
@@ -179,7 +180,7 @@ def _get_actor_id(tx: Transaction) -> str:
 
 
 def _hash_request(request: Write[Any]) -> str:
-    return hashlib.sha256(encode(_drop_wait(request))).hexdigest()
+    return hashlib.sha256(encode(_drop_volatile(request))).hexdigest()
 
 
 def _drop_secret(answer: T) -> T:
@@ -191,9 +192,10 @@ def _drop_secret(answer: T) -> T:
     return replace(answer, secret="") if isinstance(answer, Minted) else answer
 
 
-def _drop_wait(request: Write[T]) -> Write[T]:
-    """Return the request without its wait, which is no part of its identity."""
-    return replace(request, wait=0) if getattr(request, "wait", 0) else request
+def _drop_volatile(request: Write[T]) -> Write[T]:
+    """Return the request without its wait and its trace: both may differ when it is repeated."""
+    given = {name: nothing for name, nothing in _VOLATILE.items() if getattr(request, name, nothing)}
+    return replace(request, **given) if given else request
 
 
 # -- a full disk -------------------------------------------------------------------------------------

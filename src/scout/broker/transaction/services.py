@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from scout.base.time import Time
 from scout.model.node import Pause
+from scout.model.trace import TelemetryStatus
 from scout.policy.limits import Rules
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import (
@@ -90,6 +91,9 @@ class Services:
     # The state of each connector that is set up.
     connector_states: dict[str, str] = field(default_factory=dict[str, str])
     paused: Pause | None = None
+    # Whether traces are exported, and how that goes.
+    traced: bool = False
+    read_telemetry: Callable[[], TelemetryStatus | None] = lambda: None
     # Whether the operator's items of this node are shown on the operator's other nodes.
     shares_attention: bool = False
     # Whether this machine belongs to a mesh.
@@ -97,6 +101,11 @@ class Services:
     # Whether agents of other nodes are known, and when each node was last heard.
     meshed: bool = False
     nodes_heard: dict[str, Time] = field(default_factory=dict[str, Time])
+    # Which envelopes each node can read, and envelopes that were published and whose rows do not say so yet.
+    node_formats: dict[str, int] = field(default_factory=dict[str, int])
+    published: set[str] = field(default_factory=set[str])
+    # Agents that may be on their way to another node, which has not answered yet.
+    leaving: set[str] = field(default_factory=set[str])
     # The place of each waiting flight, among the turns that run at once, or behind its target (None).
     line: dict[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     # The reason that a turn requested now would wait; empty if it starts at once.

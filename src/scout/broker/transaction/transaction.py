@@ -11,22 +11,27 @@ from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.cache import Cache
 from scout.broker.transaction.services import Services
+from scout.model.access.grant import Grant, GrantScope, is_valid_grant
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.conversation import Conversation
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Changed, Event, Metadata
-from scout.model.grant import Grant, GrantScope, is_valid_grant
 from scout.model.problems.request import Forbidden, NotFound, NotOwner
 from scout.model.problems.target import RemoteTarget
 from scout.model.ref import Ref
 from scout.model.remote_agent import RemoteAgent
-from scout.model.token import TokenKind
 from scout.policy.directory import Instance, Viewpoint, get_instance
-from scout.policy.handle import Resolution, find_shorter_alias, format_agent_address, minimize_address
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
-from scout.policy.resolve import resolve
+from scout.policy.resolver.handle import (
+    Resolution,
+    find_shorter_alias,
+    format_agent_address,
+    minimize_address,
+)
+from scout.policy.resolver.resolve import resolve
 from scout.ports import Surroundings
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger

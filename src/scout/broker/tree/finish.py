@@ -45,7 +45,8 @@ from scout.policy.tree.finish import (
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import MergePreview
 from scout.protocol.asks import MakeAsk
-from scout.protocol.finish import (
+from scout.protocol.operations import build_command_line
+from scout.protocol.tree.finish import (
     FinishAgent,
     FinishDone,
     FinishedTrees,
@@ -54,7 +55,6 @@ from scout.protocol.finish import (
     FinishState,
     LeftAgent,
 )
-from scout.protocol.operations import build_command_line
 
 FinishCall = CallContext[FinishBroker]
 _LONGEST = 60.0  # seconds of one wait

@@ -8,12 +8,12 @@ from scout.base.refusal import Refused
 from scout.broker.operations import agents
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
+from scout.model.access.token import TokenKind
 from scout.model.agent import Agent, ToolRole
 from scout.model.flight import Flight
 from scout.model.problems.request import Forbidden
 from scout.model.problems.tree import GitProblem
 from scout.model.question import Question, QuestionState
-from scout.model.token import TokenKind
 from scout.model.work_item import WorkItem
 from scout.policy.permit import Deed
 from scout.policy.tree.finish import FinishFacts

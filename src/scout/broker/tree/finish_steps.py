@@ -30,7 +30,7 @@ from scout.model.events.envelope import FinishedTree
 from scout.model.session import SESSION, Session
 from scout.policy.tree.finish import FinishChoice, FinishPlan, merge_message
 from scout.ports import GitFailed, JournalEntry, MergePreview, TreePorts
-from scout.protocol.finish import FinishAgent, FinishReport, FinishState
+from scout.protocol.tree.finish import FinishAgent, FinishReport, FinishState
 from scout.store.ledger import LAST
 
 _LOG = logging.getLogger("scout.tree")

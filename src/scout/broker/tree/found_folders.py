@@ -11,7 +11,7 @@ from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.policy.directory import Wanted
 from scout.ports import FoundFolder, IdentityFile
-from scout.protocol.tree_view import OfferedFolder
+from scout.protocol.tree.view import OfferedFolder
 
 Found = Mapping[str, tuple[FoundFolder, ...]]
 _UNSIGNED = "its identity file was not written by this Scout for this folder"

@@ -17,7 +17,7 @@ from scout.model.problems.tree import GitProblem
 from scout.policy.tree.projects import WorkTreeRules
 from scout.policy.tree.spawn import build_setup_failed_refusal
 from scout.ports import GitFailed, IdentityFile, JournalEntry, TreePorts
-from scout.protocol.tree import SetupRun
+from scout.protocol.tree.spawn import SetupRun
 
 _LOG = logging.getLogger("scout.tree")
 _TREES, _WORKERS = ".scout/worktrees", ".scout/agents"

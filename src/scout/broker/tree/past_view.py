@@ -8,10 +8,10 @@ from scout.broker.transaction.transaction import Transaction, build_subject
 from scout.broker.tree.view import build_row, find_agents, is_shown, list_related, order_agents, show_flights
 from scout.model.agent import Agent
 from scout.model.flight import Flight
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
 from scout.policy.permit import Deed
-from scout.protocol.tree_view import AgentTree, CurrentWork, ShowTree, TreeAgent
+from scout.protocol.tree.view import AgentTree, CurrentWork, ShowTree, TreeAgent
 
 _MOST = 500  # agents of one answer: each is looked up in the history
 _BEGUN = tuple(state for state in WorkState if state not in (*WORK_ITEM.settled, WorkState.OPEN))

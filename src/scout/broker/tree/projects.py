@@ -9,7 +9,7 @@ from scout.policy.permit import Deed, Subject
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import Surroundings
 from scout.protocol.request import Page
-from scout.protocol.tree import ListProjects, ProjectView, SetProject
+from scout.protocol.tree.spawn import ListProjects, ProjectView, SetProject
 
 
 def list_projects(tx: Transaction, request: ListProjects) -> Page[ProjectView]:

@@ -40,7 +40,7 @@ from scout.policy.tree.reconcile import (
     get_difference_key,
 )
 from scout.ports import FoundFolder, GitFailed, GitTree, IdentityFile, TreePorts
-from scout.protocol.tree_view import ReconcileTree, Reconciliation, TreeFinding
+from scout.protocol.tree.view import ReconcileTree, Reconciliation, TreeFinding
 from scout.store.ledger import LAST
 
 _SECONDS = 30.0

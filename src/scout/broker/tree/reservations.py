@@ -15,6 +15,7 @@ from scout.broker.routing.views import extend_record
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import build_filtered_page, decode_bound
 from scout.broker.transaction.transaction import Transaction, require_owner
+from scout.model.access.token import TokenKind
 from scout.model.events.reservations import ReservationCreated
 from scout.model.flight import Flight, FlightState
 from scout.model.problems.request import NotOwner
@@ -25,7 +26,6 @@ from scout.model.reservation import (
     is_active_reservation,
 )
 from scout.model.session import Session
-from scout.model.token import TokenKind
 from scout.policy.limits import check_reservations
 from scout.policy.reservation import (
     EditDecision,

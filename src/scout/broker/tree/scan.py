@@ -20,7 +20,7 @@ from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole, create_ag
 from scout.model.events.presence import AgentRegistered, AgentUpdated
 from scout.policy.permit import Deed, Subject
 from scout.ports import FoundFolder, IdentityFile
-from scout.protocol.tree_view import FoundAgent, ScanTree, TreeScan
+from scout.protocol.tree.view import FoundAgent, ScanTree, TreeScan
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.tree")

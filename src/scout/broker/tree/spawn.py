@@ -28,7 +28,7 @@ from scout.ports import TreePorts
 from scout.protocol.agents import AgentView
 from scout.protocol.asks import MakeAsk
 from scout.protocol.correction import correct_remedies
-from scout.protocol.tree import FailedSpawn, SpawnAgents, Spawned, SpawnedAgent
+from scout.protocol.tree.spawn import FailedSpawn, SpawnAgents, Spawned, SpawnedAgent
 
 T = TypeVar("T")
 _LOG = logging.getLogger("scout.tree")

@@ -36,7 +36,7 @@ from scout.policy.tree.spawn import (
     offer_harnesses,
 )
 from scout.ports import GitFailed, RepositoryFacts, Surroundings, TreePorts
-from scout.protocol.tree import SpawnAgents, SpawnRole
+from scout.protocol.tree.spawn import SpawnAgents, SpawnRole
 
 _MANY = 100_000
 _NAMED = 20  # uncommitted files that a refusal names

@@ -20,7 +20,7 @@ from scout.model.status import AgentStatus, get_status
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.permit import Deed
 from scout.ports import TreePorts, TreeState, TreeToCompare
-from scout.protocol.tree_view import AgentTree, CurrentWork, OfferedFolder, ShowTree, TreeAgent, TreeFacts
+from scout.protocol.tree.view import AgentTree, CurrentWork, OfferedFolder, ShowTree, TreeAgent, TreeFacts
 from scout.store.directory import find_work_tree_agent
 from scout.store.ledger import LAST
 

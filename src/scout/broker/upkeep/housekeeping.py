@@ -8,6 +8,7 @@ from typing import Protocol
 from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import budget
+from scout.broker.past.archiver import Archiver
 from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -29,6 +30,7 @@ _SOME = 200
 _FLUSH = 15  # seconds between writing signs of life to their rows
 _CAPS = 3  # seconds between checks of run output on disk
 _LOOK = 60  # seconds between checks of harnesses that were not ready
+_ARCHIVE = 3600  # seconds between checks of the age of the log; the first is a minute after the start
 
 
 _MANY = 1000
@@ -41,6 +43,7 @@ class KeptBroker(Dispatching, Protocol):
 
     warm_keeper: WarmKeeper
     disk_caps: "DiskCaps"
+    archiver: Archiver
     host_processes: HostProcesses
     signs_of_life: dict[str, Endpoint]
     counts: dict[str, Counters]
@@ -90,6 +93,14 @@ async def keep(broker: KeptBroker, check: Callable[[], None], every: float = _EV
             await _log_faults(broker.disk_caps.check())
         if beat % _LOOK == 0:
             await _log_faults(broker.probe(again=True))
+        if beat % _ARCHIVE == _LOOK:
+            archive_old(broker)
+
+
+def archive_old(broker: KeptBroker) -> None:
+    """Archive what is older than the setting says, and finish a run that was interrupted."""
+    after = broker.services.rules.retention.archive_after
+    broker.archiver.archive_by_age(broker.services.clock.now().plus(-after) if after is not None else None)
 
 
 async def _run_round(broker: KeptBroker, check: Callable[[], None], gap: Gap | None) -> None:

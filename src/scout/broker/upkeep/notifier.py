@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import ReadLedger, Transaction, WriteAsBroker
+from scout.model.access.permission import format_request
 from scout.model.attention import Attention, AttentionMove, AttentionState, notify_attention
 from scout.model.delivery import back_off
 from scout.model.events.talk import AttentionCreated, AttentionNotified
 from scout.model.people.user import ConnectorKey, KeyState, User, UserState
-from scout.model.permission import format_request
 from scout.ports import Notice, Sink
 from scout.store.ledger import LAST, Ledger
 

@@ -24,12 +24,14 @@ from scout.broker.effects import (
     reservations,
     session_end,
 )
-from scout.broker.operations import decisions
+from scout.broker.operations import decisions, work
 from scout.broker.routing.attention_items import find_person_for
 from scout.broker.routing.remote import is_remote
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sleeping_agents
+from scout.model.access.grant import Grant, GrantMove, end_grant
+from scout.model.access.token import Token, expire_token
 from scout.model.agent import Agent
 from scout.model.alias import Alias, remove_alias
 from scout.model.attention import Attention
@@ -45,7 +47,7 @@ from scout.model.delivery import (
     expire,
 )
 from scout.model.endpoint import Endpoint, is_online
-from scout.model.events.asks import FLIGHT_EVENTS
+from scout.model.events.asks import FLIGHT_EVENTS, SweepSettled, Unwatched
 from scout.model.events.directory import AliasRemoved, CardExpired, GrantExpired, TokenExpired
 from scout.model.flight import (
     FLIGHT,
@@ -59,20 +61,19 @@ from scout.model.flight import (
     resume_flight,
     wait_flight,
 )
-from scout.model.grant import Grant, GrantMove, end_grant
 from scout.model.noun import NOUNS
-from scout.model.question import QUESTION_PERIODS
+from scout.model.question import QUESTION_PERIODS, Question
 from scout.model.ref import Ref
 from scout.model.reservation import Reservation
 from scout.model.session import Session, SessionState
-from scout.model.token import Token, expire_token
-from scout.model.waiting import WaitingKind
-from scout.model.work_item import WORK_PERIODS
+from scout.model.waiting import WAIT_ENDS, WaitingKind
+from scout.model.work_item import WORK_PERIODS, WorkItem
 from scout.policy.limits import Gap
 from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import (
     CheckFlight,
     EndTask,
+    EndWait,
     Expire,
     Liveness,
     MarkStale,
@@ -93,6 +94,7 @@ _LOG = logging.getLogger("scout.sweeper")
 _EVER = (1 << 62) - 1
 _SOME = 100  # maximum records of a kind per round
 _FEW = 20  # maximum agents per round: sleeping is not urgent
+_NEAR = 2000  # maximum events that are not indexed, when a transaction looks for what an agent did
 
 # Records that store when they are due.
 _TIMED: tuple[tuple[type[Mutable], str], ...] = (
@@ -170,11 +172,22 @@ async def _handle_record(broker: Dispatching, ident: str, gap: Gap | None) -> No
 
 
 def find_due(ledger: Ledger, this: Round) -> Due:
-    """Return what is due, read from indices: the cost follows the due records, not the history."""
+    """Return what is due, read from indices: the cost follows the due records, not the history.
+
+    Under load the index of the log falls behind, and what an agent did last is found by reading the rest.
+    That would stop all requests for as long, so agents and delegations wait until the index is near the end.
+    """
+    ids = (*_find_timed(ledger, this), *_find_owed(ledger, this))
+    if ledger.log.count_unindexed() > _NEAR:
+        return Due(tuple(dict.fromkeys(ids)))
     overdue = reminders.find_overdue_delegations(ledger, this, _SOME)
-    ids = (*_find_timed(ledger, this), *_find_owed(ledger, this), *(one.message_id or "" for one in overdue))
-    mark = reminders.get_mark(overdue, _SOME)
-    return Due(tuple(dict.fromkeys(ids)), mark)
+    named = (*(one.message_id or "" for one in overdue), *_find_idle_agents(ledger, this))
+    return Due(tuple(dict.fromkeys((*ids, *named))), reminders.get_mark(overdue, _SOME))
+
+
+def _find_idle_agents(ledger: Ledger, this: Round) -> Iterator[str]:
+    before = int(this.now.plus(-this.periods.agent_idle))
+    yield from (one.id for one in ledger.many(Agent, "agents_idle", before=before, limit=_FEW))
 
 
 def _find_timed(ledger: Ledger, this: Round) -> Iterator[str]:
@@ -188,13 +201,14 @@ def _find_timed(ledger: Ledger, this: Round) -> Iterator[str]:
     since = int(this.now.plus(-this.periods.sweeps.endpoint_silent))
     yield from (one.id for one in ledger.many(Endpoint, "endpoints_silent", since=since, limit=_SOME))
     yield from (one.id for one in ledger.many(Alias, "aliases_over", limit=_SOME))
-    before = int(this.now.plus(-this.periods.agent_idle))
-    yield from (one.id for one in ledger.many(Agent, "agents_idle", before=before, limit=_FEW))
 
 
 def _find_owed(ledger: Ledger, this: Round) -> Iterator[str]:
-    for period in (*QUESTION_PERIODS.values(), *WORK_PERIODS.values()):
-        before = int(this.now.plus(-getattr(this.periods.sweeps, period)))
+    periods = {
+        one: getattr(this.periods.sweeps, one) for one in (*QUESTION_PERIODS.values(), *WORK_PERIODS.values())
+    }
+    for period, seconds in {**periods, WAIT_ENDS: 0.0}.items():
+        before = int(this.now.plus(-seconds))
         for (ident,) in ledger.rows("sweeps_first", period=period, before=before, limit=_SOME):
             yield ident
     for (ident,) in ledger.rows("sweeps_next", now=int(this.now), limit=_SOME):
@@ -224,6 +238,8 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
             flight_state.record_delivery(tx, record, after, DeliveryMove.EXPIRE)
         case MarkStale():
             session_end.lose_endpoint(tx, record, action.rule)
+        case EndWait():
+            work.resume_item(tx, record, action.rule)
         case Sleep() | StayAwake() | EndTask():
             sleeping_agents.follow(tx, record, action)
         case _:
@@ -231,7 +247,11 @@ def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap |
 
 
 def _check_elsewhere(tx: Transaction, record: Any) -> bool:
-    """Whether another node runs a flight; then only that node is looked at."""
+    """Whether another node sees to a record: it runs the flight, or the next move is its agent's."""
+    if isinstance(record, Question | WorkItem) and is_remote(tx, record.next_move_owner_id):
+        reason = "the node of the agent that has the next move reminds it"
+        tx.append(SweepSettled, record.id, Unwatched(about=Ref.to(record.id), reason=reason))
+        return True
     if not isinstance(record, Flight) or not is_remote(tx, record.target):
         return False
     if record.state not in FLIGHT.terminal:

@@ -17,9 +17,9 @@ from scout.cli.operations.build import (
     run_guarded,
     tidy_parameters,
 )
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
-from scout.protocol.operations import OPERATIONS
 
 
 class _Allow(click.Group):
@@ -45,7 +45,7 @@ _BELOW = ("add", "list", "show", "revoke")
 
 
 def _build_add() -> click.Command:
-    row = OPERATIONS["allow.add"]
+    row = find_operation("allow.add")
 
     def callback(**given: Any) -> None:
         words = list(given.pop("words"))

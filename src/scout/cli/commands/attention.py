@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -22,12 +23,12 @@ from scout.cli.operations.build import (
 )
 from scout.cli.operations.complete import get_completion
 from scout.cli.operations.decision_calls import decide
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.attention import OPEN_STATES
 from scout.cli.output.results import show as show_answer
 from scout.cli.waiting.follow import POLL
 from scout.cli.waiting.progress import TICK, ProgressLine
-from scout.protocol.operations import OPERATIONS
 
 # Exit codes by decision; 0 for all others.
 _EXITS = {"denied": DENIED, "expired": UNANSWERED, "dismissed": 7}
@@ -41,8 +42,7 @@ def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) ->
         item = _wait_for_decision(line, ident, budget)
     except KeyboardInterrupt:
         ProgressLine.clear()
-        note(f"it stays open; to wait again: scout attention show {ident} --wait")
-        return 130
+        return _tell_open(ident)
     finally:
         ProgressLine.clear()
     if as_json:
@@ -50,6 +50,29 @@ def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) ->
     else:
         _print_outcome(item)
     return OPEN if item["state"] in OPEN_STATES else _EXITS.get(item["state"], 0)
+
+
+def _ask_and_follow(
+    line: DaemonCall, parameters: dict[str, Any], manner: Options, budget: float | None
+) -> int:
+    """Raise the item and wait for its decision.
+
+    The first wait is part of the request: an answer that came between two requests would be delivered as
+    mail, and the agent would be woken for an answer that it has.
+    """
+    route, key, began = _get_route("need"), manner.key or os.urandom(16).hex(), time.monotonic()
+    first = min(TICK if sys.stderr.isatty() else POLL, POLL if budget is None else budget)
+    try:
+        item = line.call(route, {**parameters, "wait": round(first, 3)}, key)
+    except KeyboardInterrupt:  # under the same key, the daemon returns the same item
+        return _tell_open(line.call(route, parameters, key)["id"])
+    left = None if budget is None else max(budget - (time.monotonic() - began), 0.0)
+    return follow(line, item["id"], left, manner.as_json)
+
+
+def _tell_open(ident: str) -> int:
+    note(f"it stays open; to wait again: scout attention show {ident} --wait")
+    return 130
 
 
 def _wait_for_decision(line: DaemonCall, ident: str, budget: float | None) -> dict[str, Any]:
@@ -79,13 +102,13 @@ def _print_outcome(item: dict[str, Any]) -> None:
 
 
 def _get_route(operation: str) -> str:
-    request = OPERATIONS[operation].request
+    request = find_operation(operation).request
     assert request is not None
     return request.route
 
 
 def _build_need() -> click.Command:
-    row = OPERATIONS["need"]
+    row = find_operation("need")
     left_out = frozenset({"question", "wait"})
 
     def callback(**given: Any) -> None:
@@ -95,11 +118,10 @@ def _build_need() -> click.Command:
         def work() -> int:
             line = manner.line()
             parameters = {**tidy_parameters(row, given), "question": verbs.read_body(words, manner)}
-            item = line.call(_get_route("need"), parameters, manner.key)
             if no_wait:
-                show_answer("need", item, manner.as_json)
+                show_answer("need", line.call(_get_route("need"), parameters, manner.key), manner.as_json)
                 return 0
-            return follow(line, item["id"], wait, manner.as_json)
+            return _ask_and_follow(line, parameters, manner, wait)
 
         run_guarded(work, manner.as_json)
 
@@ -123,7 +145,7 @@ def _build_need() -> click.Command:
 
 
 def _build_show() -> click.Command:
-    row = OPERATIONS["attention.show"]
+    row = find_operation("attention.show")
 
     def callback(attention_id: str, until_decided: bool, wait: float | None, **given: Any) -> None:
         manner = Options(**given)
@@ -164,7 +186,7 @@ show = _build_show()
 
 
 def _build_command(move: str, says: str) -> click.Command:
-    row = OPERATIONS[f"attention.{move}"]
+    row = find_operation(f"attention.{move}")
     left_out = frozenset({"attentionId", "answer"})
 
     def callback(**given: Any) -> None:

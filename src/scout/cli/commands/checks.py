@@ -18,10 +18,11 @@ from scout.cli.connection.refusal import RefusalError, explain_path
 from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Addition, Host, find_scout_program
 from scout.cli.hosts.jsonc import NotJson
-from scout.cli.output.mesh import describe_mesh
+from scout.cli.output.telemetry import describe_telemetry
 from scout.client.http import Lost
 from scout.daemon.setting_checks import list_problems
 from scout.daemon.start import find_running
+from scout.policy.sentences import describe_mesh
 from scout.ports.folders import measure
 from scout.protocol.operations import build_command_line
 from scout.settings.load import read
@@ -103,6 +104,12 @@ def _check_daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     if behind := status.get("history"):
         says = f"{behind['indexed']} of {behind['events']} events are read; --at works up to there"
         yield Result("history", True, says, hint=True)
+    if "telemetry" in status:
+        told = status["telemetry"]
+        works = told["state"] in ("starting", "working")
+        yield Result(
+            "telemetry", True, describe_telemetry(told), hint=not works
+        )  # nothing else depends on it
     yield Result("version", same, f"daemon {status['version']}, command {__version__}", "scout restart")
 
 

@@ -16,8 +16,8 @@ from scout.cli.operations.build import (
     tidy_parameters,
 )
 from scout.cli.operations.durations import Duration
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options, read_body
-from scout.protocol.operations import OPERATIONS
 
 _OWN = frozenset({"body", "jitter"})
 _FILE = click.Option(["--file"], metavar="FILE", help="Read the text from a file.")
@@ -38,7 +38,7 @@ The answer goes to your inbox, and to the agent that you talked with last; or to
 
 
 def _build(word: str, text: str, help_text: str) -> click.Command:
-    row = OPERATIONS[f"cron.{word}"]
+    row = find_operation(f"cron.{word}")
 
     def callback(words: tuple[str, ...], file: str | None, jitter: float | None, **given: Any) -> None:
         manner = Options(
@@ -85,4 +85,4 @@ def _check_words(parameters: dict[str, Any], words: tuple[str, ...]) -> None:
 
 
 add = _build("add", "[TEXT]", _ADD_HELP)
-update = _build("update", "[TEXT]", f"{OPERATIONS['cron.update'].says}\n\nTEXT: the new text of the ask.")
+update = _build("update", "[TEXT]", f"{find_operation('cron.update').says}\n\nTEXT: the new text of the ask.")

@@ -15,17 +15,19 @@ from scout.cli.operations.build import build_epilog, run_guarded
 from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.overview import show_status
 from scout.cli.operations.verbs import Options
-from scout.cli.output.mesh import count_machines
 from scout.cli.output.results import format_flights, show
 from scout.cli.output.sessions import run_row
 from scout.client.http import Lost
 from scout.daemon.start import Running, find_running, stop
 from scout.daemon.unit import build_unit
+from scout.policy.sentences import count_machines
 from scout.settings.record import SETTINGS
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _PATIENCE = 15.0
+_REASON = "scout down --stop"
 _SHOWN = 5  # maximum open flights and running sessions listed when the daemon stops
+_ROUNDS = 5  # looks for work that began while other work was ended
 
 
 @click.command(epilog=build_epilog("up"))
@@ -55,7 +57,8 @@ def up(
     def work() -> int:
         caller = CliIdentity()
         if install or uninstall:
-            return uninstall_unit() if uninstall else install_unit(caller.where.home, printed)
+            home = caller.where.home
+            return uninstall_unit(home) if uninstall else install_unit(home, printed)
         if foreground:
             return _run_in_foreground(caller, arguments)
         found, began = start_daemon(caller, arguments)
@@ -99,12 +102,10 @@ def down(stop_work: bool, as_json: bool) -> None:
     def work() -> int:
         caller = CliIdentity()
         found = find_running(caller.where.home)
-        flights = _find_open_flights(caller) if found is not None else []
-        runs = _find_running_sessions(caller) if found is not None else []
+        flights, runs = _list_work(caller, required=stop_work) if found is not None else ([], [])
         server = _read_mesh_server(caller) if found is not None else None
-        if stop_work:
-            _cancel_flights(caller, flights)
-            _end_sessions(caller, runs)
+        if stop_work and found is not None:
+            _end_work(caller, flights, runs)
             _stop_mesh(caller, server)
         _stop_daemon(caller.where.home)
         if as_json:
@@ -121,6 +122,24 @@ def down(stop_work: bool, as_json: bool) -> None:
         return 0
 
     run_guarded(work, as_json)
+
+
+def _end_work(caller: CliIdentity, flights: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
+    """Cancel flights and end sessions, also those that were just beginning; they are added to the lists.
+
+    The end of one turn starts the next that waits, so the daemon is paused first.
+    """
+    pause = {"untilRestart": True, "reason": _REASON}
+    DaemonCall(caller, start=False).call("POST /v1/pause", pause)
+    more, started = flights, runs
+    for _ in range(_ROUNDS):
+        _cancel_flights(caller, more)
+        _end_sessions(caller, started)
+        more, started = _list_work(caller, required=True)
+        if not (more or started):
+            return
+        flights += [one for one in more if one["id"] not in {known["id"] for known in flights}]
+        runs += [one for one in started if one["id"] not in {known["id"] for known in runs}]
 
 
 def _stop_mesh(caller: CliIdentity, server: dict[str, Any] | None) -> None:
@@ -152,24 +171,40 @@ def _list_running(title: str, rows: list[str], records: list[dict[str, Any]]) ->
         print_out(f"  … and {len(records) - _SHOWN} more")
 
 
-def _find_open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
+def _list_work(caller: CliIdentity, *, required: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return open flights and running sessions. A daemon that does not answer can be stopped all the same.
+
+    `required`: nothing may be missing, so a daemon that does not answer is a refusal.
+    """
     try:
-        page = DaemonCall(caller, start=False).call("GET /v1/flights", {"open": True, "limit": 200})
-    except (RefusalError, Lost, OSError):
-        return []  # a daemon that does not answer can still be stopped
-    return page["items"]
+        return _list_open_flights(caller), _list_running_sessions(caller)
+    except (RefusalError, Lost, OSError) as problem:
+        if required:
+            raise
+        note(f"scout: what is running could not be listed: {problem}")
+        return [], []
 
 
-def _find_running_sessions(caller: CliIdentity) -> list[dict[str, Any]]:
+def _list_open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
+    return _read_pages(DaemonCall(caller, start=False), "GET /v1/flights", {"open": True})
+
+
+def _list_running_sessions(caller: CliIdentity) -> list[dict[str, Any]]:
     """Return the running sessions that Scout started."""
     line = DaemonCall(caller, start=False)
-    try:
-        live = line.call("GET /v1/sessions", {"live": True, "limit": 200})["items"]
-        ours = [one["id"] for one in live if one["origin"] != "enrolled"]
-        seen = [line.call("GET /v1/sessions/{sessionId}", {"sessionId": ident}) for ident in ours]
-    except (RefusalError, Lost, OSError):
-        return []  # a daemon that does not answer can still be stopped
+    live = _read_pages(line, "GET /v1/sessions", {"live": True})
+    ours = [one["id"] for one in live if one["origin"] != "enrolled"]
+    seen = [line.call("GET /v1/sessions/{sessionId}", {"sessionId": ident}) for ident in ours]
     return [one for one in seen if one["running"]]
+
+
+def _read_pages(line: DaemonCall, route: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    page = line.call(route, {**parameters, "limit": 200})
+    items: list[dict[str, Any]] = page["items"]
+    while page.get("next"):
+        page = line.call(route, {**parameters, "limit": 200, "cursor": page["next"]})
+        items += page["items"]
+    return items
 
 
 def _read_mesh_server(caller: CliIdentity) -> dict[str, Any] | None:
@@ -197,7 +232,7 @@ def _call_for_each(
     line = DaemonCall(caller, start=False)
     for record in records:
         try:
-            line.call(route, {field: record["id"], "reason": "scout down --stop"})
+            line.call(route, {field: record["id"], "reason": _REASON})
         except RefusalError as problem:
             note(f"scout: {record['id']} was not {done}: {problem}")
 
@@ -283,8 +318,8 @@ def install_unit(home: str, printed: bool) -> int:
     return 0
 
 
-def uninstall_unit() -> int:
-    """Remove the unit file, and print the commands that stop a running daemon."""
+def uninstall_unit(home: str) -> int:
+    """Remove the unit file. Print the commands that stop a running daemon, and where the data is."""
     kind, file = locate_unit()
     there = file.exists()
     file.unlink(missing_ok=True)
@@ -292,4 +327,5 @@ def uninstall_unit() -> int:
     print_out("if it still runs:")
     for line in _BACK[kind]:
         print_out(f"  {line}")
+    print_out(f"your data stays in {home}")
     return 0

@@ -15,10 +15,10 @@ from scout.cli.operations.build import (
     tidy_parameters,
 )
 from scout.cli.operations.overview import follow_log, show_now
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.observation import write_lines
 from scout.protocol.observation import TailSession
-from scout.protocol.operations import OPERATIONS
 
 _POLL = 30.0  # seconds of one long poll
 
@@ -26,7 +26,7 @@ _POLL = 30.0  # seconds of one long poll
 def _tail_session(**given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     follow: bool = given.pop("follow")
-    row = OPERATIONS["session.tail"]
+    row = find_operation("session.tail")
     parameters = tidy_parameters(row, given)
     run_guarded(
         lambda: _follow_session(parameters, manner) if follow else perform_operation(row, parameters, manner),
@@ -54,13 +54,13 @@ def _follow_session(parameters: dict[str, Any], manner: Options) -> int:
 tail = click.Command(
     "tail",
     params=[
-        *build_parameters(OPERATIONS["session.tail"], frozenset({"wait"})),
+        *build_parameters(find_operation("session.tail"), frozenset({"wait"})),
         click.Option(["--follow", "-f", "follow"], is_flag=True, help="Keep following, until Ctrl-C."),
-        *build_common_options(OPERATIONS["session.tail"]),
+        *build_common_options(find_operation("session.tail")),
     ],
     callback=_tail_session,
     help="Read a session's own transcript, where its harness keeps it. Scout does not store it.",
-    short_help=OPERATIONS["session.tail"].says,
+    short_help=find_operation("session.tail").says,
     epilog=build_epilog("session", "tail"),
 )
 
@@ -86,16 +86,16 @@ def _run_watch(**given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     count: int | None = given.pop("count")
     run_guarded(
-        lambda: follow_log(tidy_parameters(OPERATIONS["watch"], given), manner, count), manner.as_json
+        lambda: follow_log(tidy_parameters(find_operation("watch"), given), manner, count), manner.as_json
     )
 
 
 watch = click.Command(
     "watch",
     params=[
-        *build_parameters(OPERATIONS["watch"]),
+        *build_parameters(find_operation("watch")),
         click.Option(["--count"], type=int, metavar="N", help="Stop after N events."),
-        *build_common_options(OPERATIONS["watch"]),
+        *build_common_options(find_operation("watch")),
     ],
     callback=_run_watch,
     help="Follow the log as it grows, one sentence per event, until Ctrl-C. A lost connection is resumed "

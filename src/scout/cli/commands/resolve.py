@@ -14,9 +14,9 @@ from scout.cli.operations.complete import complete_addresses
 from scout.cli.operations.verbs import Options
 from scout.model.wire_names import SYNONYMS
 from scout.policy.directory import Instance, get_instance
-from scout.policy.fleet_file import FleetFile, read_fleet
-from scout.policy.handle import Resolution, minimize_address
-from scout.policy.resolve import resolve
+from scout.policy.resolver.fleet_file import FleetFile, read_fleet
+from scout.policy.resolver.handle import Resolution, minimize_address
+from scout.policy.resolver.resolve import resolve
 from scout.protocol.agents import Resolve
 
 _EXAMPLES = """\b

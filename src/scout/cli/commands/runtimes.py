@@ -16,14 +16,14 @@ from scout.cli.operations.build import (
     run_guarded,
     tidy_parameters,
 )
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
 from scout.cli.output.sessions import show_verdict
-from scout.protocol.operations import OPERATIONS
 from scout.protocol.sessions import CheckRuntime, ListRuntimes, StopCheck
 
 _POLL = 30.0  # seconds of one long poll
-_LIST, _CHECK = OPERATIONS["runtimes"], OPERATIONS["runtimes.check"]
+_LIST, _CHECK = find_operation("runtimes"), find_operation("runtimes.check")
 
 
 def _show_or_check(**given: Any) -> None:

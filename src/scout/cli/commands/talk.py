@@ -16,9 +16,9 @@ from scout.cli.operations.build import (
     tidy_parameters,
 )
 from scout.cli.operations.complete import complete_addresses, get_completion
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.waiting.follow import follow
-from scout.protocol.operations import OPERATIONS
 
 _FILE = click.Option(["--file"], metavar="FILE", help="Read the text from a file.")
 _TO = click.Option(
@@ -42,7 +42,7 @@ def _build_spoken(
     operation: str, words: str, says: str, more: list[click.Parameter], left_out: set[str]
 ) -> click.Command:
     """Build a command whose target and text are plain words."""
-    row = OPERATIONS[operation]
+    row = find_operation(operation)
     argument = click.Argument(["words"], nargs=-1, metavar=words, shell_complete=complete_addresses)
     flags = build_parameters(row, frozenset({"to", "body", *left_out}))
 
@@ -72,7 +72,7 @@ def _run_verb(operation: str, words: list[str], parameters: dict[str, Any], mann
 
 
 def _get_route(operation: str) -> str:
-    request = OPERATIONS[operation].request
+    request = find_operation(operation).request
     assert request is not None
     return request.route
 
@@ -104,7 +104,7 @@ reply = _build_spoken(
 
 
 def _build_waiting(operation: str) -> click.Command:
-    row = OPERATIONS["flight.get"]
+    row = find_operation("flight.get")
 
     def callback(flight_id: str, timeout: float | None, as_json: bool, act_as: str | None) -> None:
         line = Options(act_as=act_as).line()
@@ -146,12 +146,12 @@ def complete(flight_id: str, words: tuple[str, ...], revision: int | None, **giv
     def work() -> int:
         output = verbs.read_body(list(words), manner)
         told = {"flightId": flight_id, "output": output, "revision": revision}
-        return perform_operation(OPERATIONS["flight.complete"], told, manner)
+        return perform_operation(find_operation("flight.complete"), told, manner)
 
     run_guarded(work, manner.as_json)
 
 
-complete.params += build_common_options(OPERATIONS["flight.complete"])
+complete.params += build_common_options(find_operation("flight.complete"))
 
 
 @click.command("put", epilog=build_epilog("attachment", "put"))

@@ -16,8 +16,8 @@ from scout.cli.operations.build import (
     run_guarded,
     tidy_parameters,
 )
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
-from scout.protocol.operations import OPERATIONS
 
 _BELOW = ("create", "list", "show")
 _ALONE = {"create": "create --help", "list": "list", "show": "list"}  # each of them as it works alone
@@ -74,7 +74,7 @@ def _check_word(ctx: click.Context, args: list[str]) -> None:
 
 
 def _build_create() -> click.Command:
-    row = OPERATIONS["task.create"]
+    row = find_operation("task.create")
     assert row.request is not None
     route = row.request.route
 

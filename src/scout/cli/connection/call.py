@@ -63,6 +63,7 @@ _NAMES = frozenset(
     {"to", "agent", "target", "flight", "conversation", "work", "ownerId"}
 )  # besides those in a route
 _PATIENCE = 75.0  # seconds: longer than any long poll
+_RESTART = 15.0  # seconds that the next daemon has after one was stopped
 _PAUSES = (0.05, 0.2, 0.8)  # seconds before a request is repeated after a lost connection
 
 
@@ -138,6 +139,8 @@ class DaemonCall:
         if method != "GET":
             headers["Idempotency-Key"] = quote(key) if key else os.urandom(16).hex()
         answer = self._send_until_answered(method, target, headers, body, patience)
+        if _is_stopping(answer):
+            answer = self._repeat_after_restart(method, target, headers, body, patience)
         self._warn_of_version(answer)
         return _decode_response(answer, self.caller.act_as)
 
@@ -194,6 +197,27 @@ class DaemonCall:
         raise RefusalError.of(
             "busy", problem, reason="the connection broke", retryAfter=1, remedies=[build_remedy("doctor")]
         )
+
+    def _repeat_after_restart(
+        self, method: str, target: str, headers: dict[str, str], body: bytes, patience: float
+    ) -> HttpResponse:
+        """Repeat a request that a stopping daemon ended, at the next daemon. Nothing is started here.
+
+        A person who runs `scout restart` keeps every wait; after `scout down` the daemon stays down.
+        """
+        import time
+
+        began = time.monotonic()
+        while time.monotonic() - began < _RESTART:
+            time.sleep(_PAUSES[1])
+            try:
+                answer = exchange(self.caller.address, method, target, headers, body, timeout=patience)
+            except (Lost, OSError):
+                continue
+            if not _is_stopping(answer):
+                return answer
+        message = "the daemon was stopped; what you waited for is stored and continues with the next daemon"
+        raise RefusalError.of("not_running", message, remedies=[build_remedy("up")])
 
     def _check_daemon(self) -> None:
         """Refuse immediately if the daemon of this data folder is running but cannot answer."""
@@ -259,6 +283,10 @@ def _check_names(route: str, parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
         if value == "" and (f"{{{name}}}" in route or name in _NAMES):
             raise RefusalError.of("bad_request", "an address or id is empty", field=name)
+
+
+def _is_stopping(answer: HttpResponse) -> bool:
+    return answer.status == 503 and to_object(answer.decode()).get("reason") == "the daemon is stopping"
 
 
 def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:

@@ -11,6 +11,7 @@ SECTIONS = {
         "resume": "End the pause of this machine.",
         "runtimes": "List installed harnesses and what each still needs.",
         "doctor": "Check this installation and show how to fix it.",
+        "upgrade": "Compare the command, the daemon and the store after an upgrade.",
         "demo": "Run a short demo with two agents in two sample projects.",
         "tui": "Open the terminal application: what needs you, who works, what happened.",
         "config": "Show every setting and where it comes from.",
@@ -89,7 +90,11 @@ SECTIONS = {
         "verify": "Replay the log on a copy and compare it with the tables.",
         "backup": "Copy the store while it is in use.",
         "restore": "Replace the store with a backup.",
+        "import": "Import agents, names and open work from another system.",
+        "archive": "Move old parts of the log into compressed files, and list them.",
+        "export": "Print a conversation or a flight as Markdown.",
         "redact": "Remove a message's body from history.",
+        "purge": "Delete archive files for good.",
     },
     "Rights": {
         "token": "Manage credentials.",
@@ -103,8 +108,19 @@ SECTIONS = {
 COMMANDS: dict[str, str] = {name: says for section in SECTIONS.values() for name, says in section.items()}
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "agent": ("register", "list", "config", "retire", "revive"),
+    "agent": (
+        "register",
+        "list",
+        "config",
+        "move",
+        "publish",
+        "unpublish",
+        "publication",
+        "retire",
+        "revive",
+    ),
     "alias": ("set", "list", "show", "remove", "repair"),
+    "archive": ("create", "list"),
     "attachment": ("put", "get"),
     "allow": ("add", "list", "show", "revoke"),
     "attention": ("list", "show", "answer", "approve", "deny", "dismiss", "decide", "raise"),
@@ -243,12 +259,17 @@ MODULES = {
     "status": "scout.cli.commands.daemon:status",
     "runtimes": "scout.cli.commands.runtimes:command",
     "doctor": "scout.cli.commands.doctor:command",
-    "demo": "scout.cli.commands.demo:command",
+    "upgrade": "scout.cli.commands.upgrade:command",
+    "demo": "scout.cli.commands.demo.tour:command",
     "web": "scout.cli.commands.web:command",
     "tui": "scout.cli.commands.tui:command",
     "verify": "scout.cli.commands.store:verify_command",
     "backup": "scout.cli.commands.store:backup_command",
     "restore": "scout.cli.commands.store:restore_command",
+    "archive.create": "scout.cli.commands.store:create_archive",
+    "purge": "scout.cli.commands.store:purge",
+    "export": "scout.cli.commands.export:command",
+    "import": "scout.cli.imports.command:command",
 }
 
 # A noun without a verb lists; `scout usage` shows.
@@ -320,8 +341,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "start": ("scout up", "scout session start --agent ADDRESS"),
     "stop": ("scout down", "scout session stop [ADDRESS]", "scout interrupt ADDRESS"),
     "uninstall": ("scout setup --undo", "scout up --uninstall"),
-    "update": ("scout restart",),
-    "upgrade": ("scout restart",),
+    "update": ("scout upgrade", "scout restart"),
 }
 
 

@@ -11,6 +11,7 @@ import time
 from scout.cli.connection.text import note, print_out
 from scout.cli.hosts.host_session import HostSession, Refusal
 from scout.client.http import quote, to_object
+from scout.client.session_files import find_host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ def run_hook(words: list[str]) -> int:
         if event == "pre_edit":
             with _end_after(float(os.environ.get("SCOUT_EDIT_WAIT") or _EDIT)):
                 _check_edit(HostSession(host), _read_input(), wait)
-        elif event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
+        elif event in EVENTS and (file := os.environ.get("SCOUT_HOOK_FILE")):
+            _append_report(file, event, _read_input())  # Scout runs this session in a terminal
+        elif event in EVENTS and not os.environ.get(
+            "SCOUT_SESSION"
+        ):  # Scout watches its other sessions itself
             EVENTS[event](HostSession(host), _read_input(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
         _print_reason(problem)
@@ -249,6 +254,25 @@ EVENTS: dict[str, Callable[[HostSession, Facts, float], None]] = {
     "permission_request": _on_permission_request,
     "session_end": _on_session_end,
 }
+
+
+# -- sessions that Scout runs in a terminal ----------------------------------------------------------
+
+
+def _append_report(file: str, event: str, facts: Facts) -> None:
+    """Append the event to the file that the harness reads: its process, and the last text at a stop."""
+    pid, started = find_host_process(os.environ)
+    report = {"event": event, "pid": pid, "started": started, "native": str(facts.get("session_id") or "")}
+    if event == "stop":
+        report["text"] = _find_last_text(facts)
+    if event == "permission_request":
+        report["tool"] = str(facts.get("tool_name") or "")
+    line = f"{json.dumps(report)}\n".encode()
+    place = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(place, line)
+    finally:
+        os.close(place)
 
 
 # -- output for the host -----------------------------------------------------------------------------

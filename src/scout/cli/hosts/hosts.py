@@ -344,6 +344,15 @@ def _list_opencode_additions(
     return (((named or [folder / "opencode.json"])[0], JsonEntry("MCP server", ("mcp", "scout"), told)),)
 
 
+def _list_gemini_additions(
+    environ: Mapping[str, str], program: HostProgram
+) -> tuple[tuple[Path, Addition], ...]:
+    trust = {"trust": True} if program.allows_tools else {}  # its word for tools that it calls without asking
+    server = {**_build_stdio("gemini", program), **trust}
+    file = _find_home(environ) / ".gemini" / "settings.json"
+    return ((file, JsonEntry("MCP server", ("mcpServers", "scout"), server)),)
+
+
 def _build_server_host(
     name: str, folder: Callable[[Mapping[str, str]], Path], file: str, key: str, **more: Any
 ) -> Callable[[Mapping[str, str], HostProgram], tuple[tuple[Path, Addition], ...]]:
@@ -372,13 +381,7 @@ HOSTS: dict[str, Host] = {
             _build_home_folder(".cursor"),
             _build_server_host("cursor", _build_home_folder(".cursor"), "mcp.json", "mcpServers"),
         ),
-        Host(
-            "gemini",
-            "Gemini CLI",
-            ("gemini",),
-            _build_home_folder(".gemini"),
-            _build_server_host("gemini", _build_home_folder(".gemini"), "settings.json", "mcpServers"),
-        ),
+        Host("gemini", "Gemini CLI", ("gemini",), _build_home_folder(".gemini"), _list_gemini_additions),
         Host("opencode", "OpenCode", ("opencode",), _find_opencode_folder, _list_opencode_additions),
         Host(
             "vscode",

@@ -6,6 +6,7 @@ One message per line. It uses only threads and the standard library, so that it 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from scout.cli.connection.text import note
 from scout.cli.hosts.host_session import HostSession, NotEnrolled
 from scout.cli.hosts.mcp_connection import Broken, ConnectionGone, McpConnection
 from scout.client.http import is_object, to_object
+from scout.client.session_files import restore_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ _SAFE = ("initialize", "ping", "server/", "/list", "/read", "/get", "/subscribe"
 def run_relay(words: list[str]) -> int:
     """Relay messages until the host closes standard input."""
     host = words[words.index("--host") + 1] if "--host" in words[:-1] else _HOST
-    Relay(McpConnection(HostSession(host, timeout=30.0)), sys.stdin, sys.stdout).run()
+    session = HostSession(host, restore_session(os.environ), timeout=30.0)
+    Relay(McpConnection(session), sys.stdin, sys.stdout).run()
     sys.stdout.flush()
     return 0
 

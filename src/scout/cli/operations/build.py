@@ -9,18 +9,21 @@ from typing import Any, cast
 import click
 from msgspec import inspect
 
+from scout.base.time import Time
 from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.refusal import RefusalError, run_with_consent
 from scout.cli.connection.text import confirm, is_interactive, note
 from scout.cli.operations.complete import ONLY, complete_addresses, get_completion
+from scout.cli.operations.durations import Duration, FutureTime
 from scout.cli.operations.examples import EXAMPLES
 from scout.cli.operations.overview import poll
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import DIRECTORIES, Options, attach_files, show_inbox
 from scout.protocol.operation import Operation, Parameter
-from scout.protocol.operations import OPERATIONS
 from scout.protocol.request import Request
 
 _SKIPPED = {"idempotencyKey"}
+_HIDDEN = {"traceparent", "origin"}  # what programs set: left out of the help
 _Kind = inspect.Type
 _CONFIRMED = ("agent.retire",)
 _YES = click.Option(["--yes", "yes"], is_flag=True, help="Do not ask, even if it has live sessions.")
@@ -29,7 +32,7 @@ _PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
 
 def build_command(operation: str, path: tuple[str, ...]) -> click.Command:
     """Build the command of one operation, under the words of `path`."""
-    row = OPERATIONS[operation]
+    row = find_operation(operation)
 
     def callback(**given: Any) -> None:
         manner, agreed = _pop_options(given), bool(given.pop("yes", False))
@@ -176,7 +179,8 @@ def _build_option(parameter: Parameter, kind: _Kind, default: Any, more: dict[st
         says = "A file to attach, or a stored one as SHA256 or SHA256:NAME; maximum 32."
     if parameter.name == "command":
         says += " Give it once as a shell would read it, or once per word."
-    return click.Option(names, required=parameter.required, default=None, help=says, **more)
+    hidden = parameter.name in _HIDDEN
+    return click.Option(names, required=parameter.required, default=None, help=says, hidden=hidden, **more)
 
 
 def _choose_click_type(kind: _Kind) -> Any:
@@ -184,7 +188,9 @@ def _choose_click_type(kind: _Kind) -> Any:
         return click.Choice([str(one.value) for one in kind.cls])
     if isinstance(kind, inspect.IntType):
         return click.INT
-    return click.FLOAT if isinstance(kind, inspect.FloatType) else click.STRING
+    if isinstance(kind, inspect.FloatType):
+        return Duration() if kind.ge == 0 else click.FLOAT
+    return FutureTime() if isinstance(kind, inspect.CustomType) and kind.cls is Time else click.STRING
 
 
 def _to_metavar(name: str) -> str:

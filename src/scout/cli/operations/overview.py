@@ -34,12 +34,13 @@ _SHOWN = 10
 _EACH = 3  # items shown of one agent; the rest is counted
 _PATIENCE = 15.0
 _EVENTS = ("log", "feed")
-_MOMENTS = ("at", "from", "to", "since")
+_MORE = ("node", "paused", "connectors", "history", "telemetry")
+_MOMENTS = {"activity": ("at", "from", "to")}  # elsewhere `to` names an agent
 
 
 def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options) -> int:
     """Call an operation and show the answer."""
-    _format_moments(parameters)
+    _format_moments(parameters, operation)
     line = manner.line()
     answer = line.call(route, parameters, manner.key)
     if operation in _EVENTS and not manner.as_json:
@@ -56,13 +57,17 @@ def poll(operation: str, route: str, parameters: dict[str, Any], manner: Options
     return 0
 
 
-def _format_moments(parameters: dict[str, Any]) -> None:
-    """Replace local times by times with offset."""
-    given = [name for name in _MOMENTS if type(parameters.get(name)) is str]
+def _format_moments(parameters: dict[str, Any], operation: str) -> None:
+    """Replace local times by times with offset; refuse what is no moment."""
+    given = [name for name in _MOMENTS.get(operation, ("at",)) if type(parameters.get(name)) is str]
     if given:
-        from scout.cli.operations.moments import format_moment
+        from scout.cli.operations.moments import read_moment
 
-        parameters |= {name: format_moment(parameters[name]) for name in given}
+        parameters |= {name: read_moment(parameters[name], name, operation) for name in given}
+    if type(since := parameters.get("since")) is str:
+        from scout.cli.operations.moments import read_time
+
+        parameters["since"] = read_time(since, "since", operation)
 
 
 def show_status(manner: Options) -> int:
@@ -85,8 +90,12 @@ def show_status(manner: Options) -> int:
     if "history" in more:
         indexed, events = more["history"]["indexed"], more["history"]["events"]
         print_out(f"history: reading the log, {indexed} of {events} events; --at works up to there")
+    if "telemetry" in more:
+        from scout.cli.output.telemetry import describe_telemetry
+
+        print_out(f"telemetry: {describe_telemetry(more['telemetry'])}")
     if "mesh" in more:
-        from scout.cli.output.mesh import describe_mesh
+        from scout.policy.sentences import describe_mesh
 
         print_out(f"mesh: {describe_mesh(more['mesh'])}")
     if "paused" in more:
@@ -104,13 +113,13 @@ def _read_more_status() -> dict[str, Any]:
         mesh = line.call("GET /v1/mesh", {}) if status.get("meshed") else None
     except (RefusalError, Lost):
         return {}
-    more = {name: status[name] for name in ("paused", "connectors", "history") if status.get(name)}
+    more = {name: status[name] for name in _MORE if status.get(name)}
     return more if mesh is None else {**more, "mesh": mesh}
 
 
 def show_now(parameters: dict[str, Any], manner: Options) -> int:
     """Show what needs the caller, who is working, and what finished. On a terminal, it counts as seen."""
-    _format_moments(parameters)
+    _format_moments(parameters, "now")
     line = manner.line()
     now = line.call(ROUTES["now"], parameters)
     if manner.as_json:

@@ -10,6 +10,7 @@ import time
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, build_remedy
 from scout.cli.connection.text import is_interactive, note, paint, print_out, print_text
+from scout.policy.sentences import add_node, describe_receipt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options, route: st
         parameters["replyMode"] = "notify"
     if parameters.get("within") is None and (flight := os.environ.get("SCOUT_FLIGHT")):
         parameters["within"] = flight
+    if route == ROUTES["ask"] and parameters.get("traceparent") is None:
+        parameters |= {"traceparent": trace[:200]} if (trace := os.environ.get("TRACEPARENT")) else {}
     line = manner.line()
     attach_files(line, parameters)
     if _is_wait_skipped(parameters, manner):
@@ -291,8 +294,14 @@ def _show_receipt(receipt: dict[str, Any], to: str, manner: Options) -> None:
     if manner.as_json:
         print_out(json.dumps(receipt))
         return
-    states = sorted({str(one["state"]) for one in receipt.get("deliveries") or ()})
+    deliveries = receipt.get("deliveries") or ()
+    states = sorted({str(one["state"]) for one in deliveries})
+    nodes = {one["mesh"]["node"] for one in deliveries if one.get("mesh")}
+    to = add_node(to, nodes.pop()) if len(nodes) == len(deliveries) == 1 else to
     print_out(f"{paint('sent', 'green')} {receipt['messageId']} to {to} ({', '.join(states) or 'stored'})")
+    for one in deliveries:
+        if way := describe_receipt(one.get("mesh")):
+            note(f"{one['address']}: the message {way}")
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
 
@@ -301,7 +310,7 @@ def _show_ask(receipt: dict[str, Any], manner: Options) -> int:
     if manner.as_json:
         print_out(json.dumps(receipt))
         return 0
-    to = receipt.get("address") or receipt["target"]
+    to = add_node(receipt.get("address") or receipt["target"], receipt.get("node"))
     print_out(
         f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import cut, format_local_time, get_columns, paint, shorten_id
-from scout.policy.sentences import build_sentence, rephrase
+from scout.policy.sentences import add_node, build_sentence, find_node, rephrase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,13 @@ class Names:
             self._known[ident] = str(found.get("name") or "")
         return self._known[ident]
 
+    def node(self, ident: str) -> str:
+        """Return the name of a node."""
+        if ident not in self._known:
+            for one in self._ask("GET /v1/mesh/nodes", {"all": True}).get("items", ()):
+                self._known[one["id"]] = one["name"]
+        return self._known.setdefault(ident, shorten_id(ident))
+
     def _ask(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
             return dict(self._line.call(route, parameters))
@@ -56,7 +63,8 @@ class Names:
 def _name_agent(found: dict[str, Any], ident: str) -> str:
     if found.get("kind") in ("system", "broker"):
         return "scout"
-    return str(found.get("address") or found.get("minimal") or shorten_id(ident))
+    name = str(found.get("address") or found.get("minimal") or shorten_id(ident))
+    return add_node(name, find_node(found))
 
 
 def format_event(event: dict[str, Any], names: Names) -> str:

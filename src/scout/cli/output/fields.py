@@ -13,6 +13,13 @@ from scout.cli.connection.text import (
     shorten_id,
 )
 from scout.client.http import to_object
+from scout.policy.sentences import (
+    add_node,
+    describe_presence,
+    describe_receipt,
+    find_node,
+    list_roles,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +61,17 @@ def shorten_home(path: Any) -> str:
 
 
 def read_presence(agent: dict[str, Any]) -> object:
-    """Return an agent's status, or `sleeping`, which says more than `offline`."""
-    return agent["lifecycle"] if agent.get("lifecycle") == "sleeping" else agent.get("status")
+    """Return what an agent does, or `sleeping`, or the node to which it moved."""
+    if agent.get("movedTo"):
+        return f"moved to {agent['node']}"
+    if agent.get("lifecycle") == "sleeping":
+        return agent["lifecycle"]
+    return describe_presence(str(agent.get("status")), agent.get("programState"))
+
+
+def read_session_state(session: dict[str, Any]) -> object:
+    """Return what the program of a live session does, else the state of the session."""
+    return session.get("programState") or session.get("state")
 
 
 _READERS: dict[str, Callable[[Any], object]] = {
@@ -108,13 +124,50 @@ def _read_progress(item: dict[str, Any]) -> str:
 
 def _read_waiting(item: dict[str, Any]) -> str:
     waiting: dict[str, Any] = item.get("waitingOn") or {}
-    return " ".join(str(part) for part in (waiting.get("kind"), waiting.get("ref")) if part)
+    until = f"until {format_local_time(waiting['until'])}" if waiting.get("until") else None
+    return " ".join(str(part) for part in (waiting.get("kind"), waiting.get("ref"), until) if part)
+
+
+def read_agent(agent: dict[str, Any]) -> str:
+    """Return an agent's address; of an agent of another node, with the node."""
+    return add_node(str(agent.get("address") or agent["minimal"]), find_node(agent))
+
+
+def read_target(flight: dict[str, Any]) -> str:
+    """Return the address of a flight's target, with its node if that is another one."""
+    return add_node(str(flight["targetAddress"]), flight.get("targetNode"))
+
+
+def _read_way(flight: dict[str, Any]) -> str:
+    way = describe_receipt(flight.get("mesh"))
+    return f"the ask {way}" if way else ""
+
+
+def _read_requester(flight: dict[str, Any]) -> str:
+    return add_node(str(flight["requesterAddress"]), flight.get("requesterNode"))
+
+
+def _read_sender(message: dict[str, Any]) -> str:
+    return add_node(str(message["senderAddress"]), message.get("senderNode"))
 
 
 def _read_members(conversation: dict[str, Any]) -> str:
     """Return a channel's name, or the members of another conversation."""
     members = conversation.get("members") or ()
-    return str(conversation.get("name") or ", ".join(str(one.get("address")) for one in members))
+    return str(conversation.get("name") or ", ".join(read_member(one) for one in members))
+
+
+def read_member(member: dict[str, Any]) -> str:
+    """Return the address of a member of a conversation, with its node if that is another one."""
+    return add_node(str(member.get("address")), member.get("node"))
+
+
+def _read_queue(node: dict[str, Any]) -> str | None:
+    """Return how much waits for a node, and since when the oldest of it; nothing for this one."""
+    number = int(node.get("queued") or 0)
+    if node.get("here") or not number:
+        return None
+    return f"{number}, oldest {format_age(node.get('queuedSince'))}"
 
 
 def _read_work(question: dict[str, Any]) -> str:
@@ -130,8 +183,15 @@ def _use_names(*names: str) -> tuple[Field, ...]:
     return tuple((name, name) for name in names)
 
 
+def _read_origin(record: dict[str, Any]) -> str | None:
+    """Return the system that a record was imported from, and its id there."""
+    origin = record.get("importedFrom")
+    return f"{origin['system']} {origin['id']}" if origin else None
+
+
 AGENT: tuple[Field, ...] = (
     ("status", read_presence),
+    ("node", find_node),
     ("sleeping since", "time:sleepingSince"),
     ("about", "description"),
     *_use_names("canonical", "path", "birthBranch", "id"),
@@ -142,6 +202,7 @@ AGENT: tuple[Field, ...] = (
     ("open flights", "openFlights"),
     ("unread", "unread"),
     ("aliases", "list:aliases"),
+    ("imported from", _read_origin),
 )
 IDENTITY = _use_names(
     *("kind", "tokenId", "agentId", "alias", "canonical", "minimal", "path", "birthBranch", "role"),
@@ -153,8 +214,9 @@ RESOLUTION = _use_names(
 )
 FLIGHT: tuple[Field, ...] = (
     *_use_names("state", "phase", "reason"),
-    ("to", "targetAddress"),
-    ("from", "requesterAddress"),
+    ("to", read_target),
+    ("from", _read_requester),
+    ("on its way", _read_way),
     ("attempt", "attempt"),
     ("harness", "harnessObserved|harnessRequested"),
     ("model", _read_model),
@@ -163,15 +225,22 @@ FLIGHT: tuple[Field, ...] = (
     ("finished", "time:finishedAt"),
     ("asked", "line:body"),
 )
+PUBLICATION: tuple[Field, ...] = (
+    ("url", "url"),
+    ("card", "cardUrl"),
+    ("description", "description"),
+    ("published", "time:publishedAt"),
+)
 MESSAGE: tuple[Field, ...] = (
     ("from", "sender"),
     ("kind", "kind"),
     ("conversation", "conversationId"),
     ("in reply to", "inReplyTo"),
     ("when", "time:createdAt"),
+    ("imported from", _read_origin),
 )
 SESSION: tuple[Field, ...] = (
-    ("state", lambda one: f"{one['state']}, {one['class']}"),
+    ("state", lambda one: f"{read_session_state(one)}, {one['class']}"),
     ("agent", "address"),
     ("harness", "harness"),
     ("program", _read_program),
@@ -197,6 +266,7 @@ QUESTION: tuple[Field, ...] = (
     ("reason", "reason"),
     ("flight", "flightId"),
     ("work", _read_work),
+    ("imported from", _read_origin),
 )
 WORK: tuple[Field, ...] = (
     ("state", "state"),
@@ -210,6 +280,7 @@ WORK: tuple[Field, ...] = (
     ("due", "time:dueAt"),
     ("reason", "reason"),
     ("acceptance", "acceptance"),
+    ("imported from", _read_origin),
 )
 ATTENTION: tuple[Field, ...] = (
     ("kind", "kind"),
@@ -243,6 +314,14 @@ def read_scope(grant: dict[str, Any]) -> object:
 
 # -- lists: texts come last --------------------------------------------------------------------------
 
+# Agents of all nodes: where each is matters more than its harness, which the other node does not tell.
+ALL_NODES: tuple[Field, ...] = (
+    ("agent", "address"),
+    ("node", "node"),
+    ("status", read_presence),
+    ("project", "path:projectRoot"),
+    ("about", "line:description"),
+)
 COLUMNS: dict[str, tuple[Field, ...]] = {
     "user.list": (
         ("user", "name"),
@@ -294,13 +373,13 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
     "flight.list": (
         ("flight", "id:id"),
         ("state", "state"),
-        ("to", "targetAddress"),
+        ("to", read_target),
         ("began", "age:createdAt"),
         ("asked", "line:body"),
     ),
     "message.list": (
         ("message", "id:id"),
-        ("from", "senderAddress"),
+        ("from", _read_sender),
         ("when", "age:createdAt"),
         ("says", "line:body"),
     ),
@@ -351,10 +430,10 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
     "mesh.nodes": (
         ("node", "name"),
         ("state", "state"),
-        ("agents", "agents"),
-        ("relation", "relation"),
+        ("agents", lambda node: node.get("agents", 0)),
+        ("waiting", _read_queue),
         ("since", "age:since"),
-        ("seen", "age:lastSeen"),
+        ("role", lambda node: ", ".join(list_roles(node)) or None),
         ("version", "version"),
     ),
     "node.list": (("node", "name"), ("id", "id:id")),
@@ -362,7 +441,7 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
         ("session", "id:id"),
         ("agent", "address"),
         ("harness", "harness"),
-        ("state", "state"),
+        ("state", read_session_state),
         ("last", "age:lastEventAt"),
         ("folder", "path:cwd"),
     ),

@@ -14,6 +14,7 @@ from scout.cli.connection.text import (
     paint,
     print_out,
 )
+from scout.cli.output.fields import read_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def pause_line(paused: dict[str, Any]) -> str:
     """Return that Scout is paused: since when, why, and how to resume."""
     why = f", {paused['reason']}" if paused.get("reason") else ""
     since = f"{paint('paused', 'yellow')} ({format_age(paused['since'])}{why})"
-    return f"{since}: no turn starts until you run scout resume"
+    end = "scout resume or scout restart" if paused.get("untilRestart") else "scout resume"
+    return f"{since}: no turn starts until you run {end}"
 
 
 def _show_pause(told: dict[str, Any]) -> None:
@@ -102,7 +104,7 @@ def _show_brief(told: dict[str, Any]) -> None:
     )
     _list("awaits you", told["awaited"], _format_flight_of_other)
     _list("answered", told["answered"], lambda one: f"{one['id']}  {_shorten_line(one.get('answer') or '')}")
-    _list("you wait for", told["asked"], lambda one: f"{one['id']}  {one['targetAddress']}  {one['state']}")
+    _list("you wait for", told["asked"], lambda one: f"{one['id']}  {read_target(one)}  {one['state']}")
     _list("person asked", told["needs"], lambda one: f"{one['id']}  {_shorten_line(one['title'])}")
     if told.get("reservations"):
         from scout.cli.output.reservations import format_holder
@@ -127,7 +129,7 @@ def _format_flight_to_me(flight: dict[str, Any]) -> str:
 
 
 def _format_flight_of_other(flight: dict[str, Any]) -> str:
-    return f"{flight['id']}  {flight['targetAddress']}: {_shorten_line(flight['reason'])}"
+    return f"{flight['id']}  {read_target(flight)}: {_shorten_line(flight['reason'])}"
 
 
 def _format_question_to_me(question: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scout.cli.connection.text import paint, print_out
+from scout.cli.connection.text import note, paint, print_out
+from scout.policy.sentences import describe_mesh, describe_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,44 +12,15 @@ if TYPE_CHECKING:
 
 def show_mesh(view: dict[str, Any]) -> None:
     """Show the mesh as this machine sees it."""
-    for note in view.get("notes", ()):
-        print_out(note)
+    for text in view.get("notes", ()):
+        print_out(text)
     if not view["member"]:
-        print_out(f"{view['node']} belongs to no mesh. Try: scout mesh up")
+        print_out(f"{describe_mesh(view)}. Try: scout mesh up")
         return
     print_out(f"{paint(view['node'], 'bold')}: {describe_mesh(view)}")
     server = view.get("server")
     if server is not None:
-        print_out(_describe_server(server))
-
-
-def describe_mesh(view: dict[str, Any]) -> str:
-    """Describe the connection and the machines in one line."""
-    role = "founded" if view.get("founder") else "joined"
-    away = ", ".join(view.get("unreachable", ()))
-    machines = f"{count_machines(view['nodes'])}{f', not reachable: {away}' if away else ''}"
-    return f"{role} at {view['url']}, {_describe_link(view)}, {machines}"
-
-
-def count_machines(number: int, kind: str = "") -> str:
-    """Return a number of machines in words; `kind`: an adjective."""
-    words = f"{kind} machine".lstrip()
-    return f"1 {words}" if number == 1 else f"{number} {words}s"
-
-
-def _describe_link(view: dict[str, Any]) -> str:
-    if view.get("stopped"):
-        return "stopped; `scout mesh up` starts it again"
-    if view.get("connected"):
-        return "connected"
-    return f"not connected ({view.get('problem') or 'no answer'})"
-
-
-def _describe_server(server: dict[str, Any]) -> str:
-    if not server["running"]:
-        return f"server: not running ({server.get('problem') or 'stopped'})"
-    others = count_machines(server.get("connections", 0), "other")
-    return f"server: nats-server {server.get('version', '')}, {others} connected"
+        print_out(f"server: {describe_server(server)}")
 
 
 def show_invitation(invited: dict[str, Any]) -> None:
@@ -58,7 +30,29 @@ def show_invitation(invited: dict[str, Any]) -> None:
     print_out(f"scout mesh join '{invited['line']}'")
 
 
+def show_moved(moved: dict[str, Any]) -> None:
+    """Show where an agent is, and what went with it."""
+    word = "moved" if moved["arrived"] else "moving"
+    print_out(f"{paint(word, 'green')} {moved['address']} to {moved['node']}")
+    went = [_count(moved.get(key, 0), noun) for key, noun in _WENT if moved.get(key)]
+    went += [f"alias {name}" for name in moved.get("aliases", ())]
+    if went:
+        print_out(f"with it: {', '.join(went)}")
+    if moved.get("sessions"):
+        print_out(f"sessions that stay here: {', '.join(moved['sessions'])}")
+    for text in moved.get("notes", ()):
+        note(f"note: {text}")
+
+
+_WENT = (("unread", "unread message"), ("workItems", "work item"), ("questions", "question"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 PRINTERS = {
+    "agent.move": show_moved,
     **dict.fromkeys(
         (
             "mesh.up",

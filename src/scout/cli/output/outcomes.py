@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.text import join_words, note, paint, print_out, shorten_id
+from scout.policy.sentences import add_node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
 # Operation → its word, and whether that line is the whole output.
 _WORDS: dict[str, tuple[str, bool]] = {
     "agent.config": ("changed", False),
+    "agent.publish": ("published", False),
     "agent.retire": ("retired", True),
     "agent.revive": ("revived", True),
+    "agent.unpublish": ("unpublished", True),
     "alias.remove": ("removed", True),
     "alias.repair": ("repaired", False),
     "alias.set": ("set", False),
@@ -104,7 +107,8 @@ def _format_agent(record: dict[str, Any]) -> str:
 
 def _format_flight(record: dict[str, Any]) -> str:
     why = join_words(record.get("reason"))
-    return f"{shorten_id(_get_id(record))} to {record.get('targetAddress')}{f': {why}' if why else ''}"
+    to = add_node(str(record.get("targetAddress")), record.get("targetNode"))
+    return f"{shorten_id(_get_id(record))} to {to}{f': {why}' if why else ''}"
 
 
 def _format_session(record: dict[str, Any]) -> str:

@@ -25,18 +25,24 @@ from scout.cli.connection.text import (
 )
 from scout.cli.output.fields import (
     AGENT,
+    ALL_NODES,
     COLUMNS,
     EMPTY,
     FLIGHT,
     IDENTITY,
     MESSAGE,
+    PUBLICATION,
     QUESTION,
     RESOLUTION,
     WORK,
+    read_agent,
     read_field,
+    read_member,
+    read_target,
     show_fields,
 )
 from scout.cli.output.own_name import say_you
+from scout.policy.sentences import add_node, describe_receipt, find_node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,13 +59,14 @@ _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify", "allow"), "attention"),
     **dict.fromkeys(("why", "brief", "usage", "pause", "resume"), "insight"),
     "activity": "past",
+    **dict.fromkeys(("archive", "purge"), "archives"),
     "reserve": "reservations",
     "cron": "schedules",
     "task": "tasks",
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
     **dict.fromkeys(("user", "binding", "grant", "connector"), "people"),
-    "mesh": "mesh",
+    **dict.fromkeys(("mesh", "agent.move"), "mesh"),
     **dict.fromkeys(("tree", "tree.scan", "tree.reconcile"), "trees"),
     **dict.fromkeys(("spawn", "project.list", "project.set"), "spawned"),
 }
@@ -108,6 +115,8 @@ def show_page(operation: str, page: dict[str, Any]) -> None:
     """Show a list as a table, and how to see the next page."""
     items: list[dict[str, Any]] = page["items"]
     shown = COLUMNS.get(operation) or _choose_columns(items)
+    if operation == "who" and any(map(find_node, items)):
+        shown = ALL_NODES
     if items:
         short = shorten_ids(str(item["id"]) for item in items if item.get("id"))
         rows = [
@@ -154,7 +163,7 @@ def show_record(title: str, record: Any) -> None:
 
 
 def _show_agent(agent: dict[str, Any]) -> None:
-    show_fields(agent.get("address") or agent["minimal"], agent, AGENT)
+    show_fields(read_agent(agent), agent, AGENT)
     for endpoint in agent.get("endpoints") or ():
         seen = f"{endpoint['state']}, seen {format_age(endpoint.get('lastSeen'))}"
         print_out(f"  endpoint {shorten_id(endpoint['id'])}  {endpoint.get('harness')}  {seen}")
@@ -195,7 +204,7 @@ def _show_flight(flight: dict[str, Any]) -> None:
 
 
 def _show_ask(receipt: dict[str, Any]) -> None:
-    to = receipt.get("address") or receipt["target"]
+    to = add_node(receipt.get("address") or receipt["target"], receipt.get("node"))
     print_out(
         f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})"
     )
@@ -222,7 +231,8 @@ def _describe_item(item: dict[str, Any]) -> str:
     place = f" in {item['channel']}" if item.get("channel") else place
     about = f" “{get_first_line(str(item['about']), 48)}”" if what != "says" and item.get("about") else ""
     when = format_age(message.get("createdAt") or delivery.get("createdAt"))
-    head = f"{paint(str(item.get('sender')), 'bold')} {what}{about}{place}, {when}"
+    sender = add_node(str(item.get("sender")), item.get("senderNode"))
+    head = f"{paint(sender, 'bold')} {what}{about}{place}, {when}"
     ids = (message.get("id"), delivery.get("id"), delivery.get("flightId"))
     refs = " ".join(str(one) for one in ids if one)
     return join_lines([f"{head}  {paint(refs, 'dim')}", indent("\n".join(shown))])
@@ -238,6 +248,8 @@ def _show_message(message: dict[str, Any]) -> None:
     for one in message.get("deliveries") or ():
         parts = (one["deliveryId"], one["target"], one["state"], one.get("reason", ""))
         print_out(f"  delivery {'  '.join(parts)}".rstrip())
+        if way := describe_receipt(one.get("mesh")):
+            print_out(f"    the message {way}")
     print_out("")
     print_text(str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)")
 
@@ -255,7 +267,7 @@ def _build_flight_row(flight: dict[str, Any], short: str) -> list[str]:
     colour = {"completed": "green", "failed": "red", "cancelled": "dim"}.get(state, "yellow")
     when = format_age(flight.get("finishedAt") or flight.get("createdAt"))
     asked = join_words(flight.get("body"))
-    return [short, paint(state, colour), str(flight["targetAddress"]), when, asked]
+    return [short, paint(state, colour), read_target(flight), when, asked]
 
 
 def _show_channel(channel: dict[str, Any]) -> None:
@@ -267,7 +279,7 @@ def _show_channel(channel: dict[str, Any]) -> None:
     print_out(f"channel {channel['name']}: {count}, {rules}  ({channel['id']})")
     for member in members:
         roles = ", ".join(member.get("roles") or ())
-        print_out(f"  {member['address']}{f'  {roles}' if roles else ''}")
+        print_out(f"  {read_member(member)}{f'  {roles}' if roles else ''}")
 
 
 def _show_alias(alias: dict[str, Any]) -> None:
@@ -307,6 +319,11 @@ def _show_work(item: dict[str, Any]) -> None:
         print_out(cut(f"  {step['revision']:>3}  {format_local_time(step['at'])}  {moved}", get_columns()))
 
 
+def _show_publication(published: dict[str, Any]) -> None:
+    show_fields(published["address"], published, PUBLICATION)
+    _show_notes(published)
+
+
 def _show_notes(record: dict[str, Any]) -> None:
     for one in record.get("notes") or ():
         print_out(f"  note: {one}")
@@ -334,6 +351,7 @@ PRINTERS: dict[str, Callable[[Any], None]] = {
     "agent.retire": _show_agent,
     "agent.revive": _show_agent,
     "agent.register": _show_registered,
+    **{f"agent.{word}": _show_publication for word in ("publish", "publication", "unpublish")},
     "token.create": _show_minted,
     "token.rotate": _show_minted,
     "resolve": lambda found: show_fields("", found, RESOLUTION),

@@ -11,6 +11,7 @@ from scout.base.visible import make_visible
 from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import erase_status, format_age, note, show_status
+from scout.policy.sentences import add_node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class WatchedFlight:
 
     def describe(self, flight: dict[str, Any]) -> str:
         """Return the program, its folder, and the latest activity."""
-        who = self._place(flight.get("sessionId")) or str(flight.get("targetAddress") or "")
+        who = self._place(flight.get("sessionId")) or _name_target(flight)
         does = flight.get("reason") or flight.get("phase")
         if flight["state"] != "running":
             does = _join_once(flight["state"], flight.get("phase"), does)
@@ -141,6 +142,10 @@ class WatchedFlight:
             return dict(self._line.call(route, parameters))
         except RefusalError:
             return {}
+
+
+def _name_target(flight: dict[str, Any]) -> str:
+    return add_node(str(flight.get("targetAddress") or ""), flight.get("targetNode"))
 
 
 def _join_once(*parts: object) -> str:

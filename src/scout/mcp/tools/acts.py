@@ -10,10 +10,11 @@ from scout.model.ask import AskReceipt, ReplyMode
 from scout.model.events.envelope import Event, get_record
 from scout.model.events.event_types import get_event_type
 from scout.model.flight import FLIGHT
-from scout.protocol.agents import Identity, ReadFeed, WhoAmI
+from scout.protocol.agents import Identity, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.channels import ChannelView, ListChannels
 from scout.protocol.inbox import ClaimInbox, InboxItem, ListInbox, build_acknowledgements
+from scout.protocol.log import ReadFeed
 from scout.protocol.request import Page
 
 
@@ -87,6 +88,7 @@ def _describe_item(item: InboxItem) -> dict[str, Any]:
             "deliveryId": item.delivery_id,
             "messageId": message.id if message else None,
             "from": item.sender,
+            "node": item.sender_node,
             "channel": item.channel,
             "broadcast": item.broadcast or None,
             "kind": message.kind if message else None,

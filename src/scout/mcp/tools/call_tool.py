@@ -7,6 +7,7 @@ from typing import Any, cast
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from mcp_types import Tool as ListedTool
+from msgspec.structs import replace
 
 from scout.base.refusal import Candidate, Refused
 from scout.mcp.call import Call
@@ -19,9 +20,11 @@ from scout.mcp.tools.tool import Tool
 from scout.model.agent import ToolRole
 from scout.model.problems.request import Forbidden, NotFound
 from scout.policy.nearest import rank_names
+from scout.protocol.request import Request
 from scout.protocol.tools import list_roles
 
 _LOG = logging.getLogger("scout.mcp")
+_TRACE = 200  # characters of a trace context that are read
 
 
 def list_tools(caller: McpCaller) -> list[ListedTool]:
@@ -34,7 +37,7 @@ async def call_tool(call: Call) -> CallToolResult | NewTask:
     offered, params = get_role_tools(call.caller.role), call.params
     try:
         tool = _find_tool(params.name, call.caller, offered)
-        request = tool.build_request(params.arguments or {})
+        request = _add_trace(tool.build_request(params.arguments or {}), call)
         result = await (tool.act(call, request) if tool.act else call.scout.call(request))
     except Refused as problem:
         return build_refusal(problem.diagnostic, offered)
@@ -47,6 +50,14 @@ async def call_tool(call: Call) -> CallToolResult | NewTask:
     if isinstance(result, dict):  # an act chooses the fields itself
         return build_result(cast("dict[str, Any]", result), tool.line(result))
     return build_result(drop_empty(result, tool.shows), tool.line(result))
+
+
+def _add_trace(request: Request[Any], call: Call) -> Request[Any]:
+    """Return the request in the trace that the client names; it is ignored where it means nothing."""
+    given = (call.params.meta or {}).get("traceparent")
+    if not isinstance(given, str) or "traceparent" not in request.__struct_fields__:
+        return request
+    return replace(request, traceparent=given[:_TRACE])
 
 
 def _build_fault(name: str) -> CallToolResult:

@@ -6,7 +6,7 @@ from scout.mcp.call import Call
 from scout.mcp.tools.result import drop_empty
 from scout.mcp.tools.tool import Tool, map_request
 from scout.model.agent import Lifecycle
-from scout.protocol.tree_view import AgentTree, ShowTree, TreeAgent
+from scout.protocol.tree.view import AgentTree, ShowTree, TreeAgent
 
 _SHOWN = 200  # agents of one result
 _NAMED = 20  # agents named in its line

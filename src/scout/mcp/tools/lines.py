@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from scout.base.codec import encode
+from scout.base.codec import encode, to_plain
 from scout.model.attention import Attention
 from scout.model.card import Card
 from scout.model.conversation import Receipt
+from scout.model.mesh_receipt import MeshReceipt
 from scout.model.session import Session
 from scout.model.usage import Usage
+from scout.policy.sentences import add_node, describe_receipt
 from scout.protocol.access import AliasView
 from scout.protocol.agents import AgentView, Registered, Resolved
 from scout.protocol.asks import FlightView
@@ -28,7 +30,8 @@ def format_identity(facts: dict[str, Any]) -> str:
 def format_ask(facts: dict[str, Any]) -> str:
     wait = facts["next"]
     arguments = encode(wait["arguments"]).decode()
-    return f"{facts['flightId']} is {facts['state']}; next: {wait['tool']} {arguments}"
+    where = f" on {facts['node']}" if "node" in facts else ""
+    return f"{facts['flightId']} is {facts['state']}{where}; next: {wait['tool']} {arguments}"
 
 
 def format_flight(facts: dict[str, Any]) -> str:
@@ -36,7 +39,9 @@ def format_flight(facts: dict[str, Any]) -> str:
         return _shorten(facts["output"])
     if "error" in facts:
         return f"{facts['state']}: {facts['error']['message']}"
-    return f"{facts['flightId']} is {facts['state']}: {facts.get('reason', facts['phase'])}"
+    way = describe_receipt(facts.get("mesh"))
+    said = f"{facts['flightId']} is {facts['state']}: {facts.get('reason', facts['phase'])}"
+    return f"{said}; the ask {way}" if way else said
 
 
 def format_flight_state(view: FlightView) -> str:
@@ -50,8 +55,12 @@ def format_topology(seen: Topology) -> str:
 
 
 def format_message_receipt(receipt: Receipt) -> str:
-    states = ", ".join(f"{one.target} {one.state}" for one in receipt.deliveries)
+    states = ", ".join(f"{one.target} {one.state}{_format_way(one.mesh)}" for one in receipt.deliveries)
     return f"{receipt.message_id} is stored{f': {states}' if states else ''}."
+
+
+def _format_way(mesh: MeshReceipt | None) -> str:
+    return f" ({describe_receipt(to_plain(mesh))})" if mesh is not None else ""
 
 
 def format_inbox(page: Page[dict[str, Any]]) -> str:
@@ -85,7 +94,8 @@ def format_agents(page: Page[AgentView]) -> str:
 
 
 def _format_agent(one: AgentView) -> str:
-    return f"{one.address} ({_shorten(one.description)})" if one.description else one.address
+    name = add_node(one.address, one.node if one.is_remote else None)
+    return f"{name} ({_shorten(one.description)})" if one.description else name
 
 
 def format_question(view: QuestionView) -> str:

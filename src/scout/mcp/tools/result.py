@@ -99,6 +99,8 @@ def describe_flight(view: FlightView) -> dict[str, Any]:
         "state": view.state,
         "phase": view.phase,
         "target": view.target_address,
+        "node": view.target_node,
+        "mesh": view.mesh,
         "output": view.output,
         "error": view.error,
         "reason": view.reason,

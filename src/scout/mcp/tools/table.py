@@ -21,6 +21,7 @@ from scout.protocol import (
     channels,
     inbox,
     insight,
+    log,
     questions,
     reservations,
     talk,
@@ -212,7 +213,7 @@ _TABLE = (
         map_request(talk.ListMessages),
         build_arguments("channel", limit=Argument("limit", _LIMIT)),
         lines.format_messages,
-        shows=("id", "senderAddress", "kind", "body", "createdAt"),
+        shows=("id", "senderAddress", "senderNode", "kind", "body", "createdAt"),
         fixed={"newest": True},
     ),
     Tool(
@@ -393,7 +394,7 @@ _TABLE = (
         "broker_feed",
         "Read an agent's history, oldest first: messages, deliveries, flights, errors. "
         "Pass `next` as since to continue.",
-        map_request(agents.ReadFeed),
+        map_request(log.ReadFeed),
         build_arguments(
             agent=Argument("address", "default: you"),
             since=Argument("after"),

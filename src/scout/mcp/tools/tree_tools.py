@@ -9,7 +9,7 @@ from scout.mcp.call import STEP, Call
 from scout.mcp.tools.result import build_call, drop_empty
 from scout.mcp.tools.tool import Argument, Tool, build_arguments, map_request
 from scout.protocol.operations import build_command_line
-from scout.protocol.tree import FailedSpawn, SpawnAgents, SpawnedAgent
+from scout.protocol.tree.spawn import FailedSpawn, SpawnAgents, SpawnedAgent
 
 _AGENT = ("slug", "address", "path", "birthBranch", "workingDir", "created", "flightId", "notes")
 

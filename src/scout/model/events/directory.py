@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 
+from scout.model.access.grant import Grant, GrantMove
+from scout.model.access.token import Token, TokenMove
 from scout.model.alias import Alias, AliasMove
 from scout.model.card import Card, CardMove
 from scout.model.events.envelope import Changed, Event
-from scout.model.grant import Grant, GrantMove
 from scout.model.mesh.member import Invitation, InvitationMove
 from scout.model.node import Node, NodeMove
 from scout.model.people.binding import Binding, BindingMove
 from scout.model.people.link_code import LinkCode, LinkCodeMove
 from scout.model.people.schedule import Schedule, ScheduleMove
 from scout.model.people.user import ConnectorKey, KeyMove, User, UserMove
-from scout.model.token import Token, TokenMove
 
 
 class AliasEvent(Event):

@@ -55,7 +55,7 @@ class FinishedTree(Record, omit_defaults=True):
 class Metadata(Record, omit_defaults=True):
     """How the event came about. `resolved`: canonical address; `token_id`: the credential used.
 
-    `finished`: what an agent that was retired by `finish` left in git.
+    `finished`: what an agent that was retired by `finish` left in git. `nodes`: other nodes that are told.
     """
 
     mentions: tuple[str, ...] = ()
@@ -67,6 +67,7 @@ class Metadata(Record, omit_defaults=True):
     alias_revision: int | None = None
     token_id: str | None = None
     finished: FinishedTree | None = None
+    nodes: tuple[str, ...] = ()
 
 
 class Changed(Record, Generic[T], omit_defaults=True):

@@ -8,13 +8,13 @@ from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.registry import list_classes
-from scout.model.events import asks, chats, directory, mesh, presence, reservations, talk
+from scout.model.events import archives, asks, chats, directory, mesh, presence, reservations, talk
 from scout.model.events.envelope import Event
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 ALL: tuple[type[Event], ...] = list_classes(
-    (talk, asks, presence, directory, reservations, chats, mesh),
+    (talk, asks, presence, directory, reservations, chats, mesh, archives),
     Event,
     lambda event: event.__struct_config__.tag != event.__name__,  # a base class has no wire name
 )

@@ -42,7 +42,7 @@ class ReceivedEnvelope(Record, omit_defaults=True):
     """An envelope that came from another node, taken once.
 
     `subject`: the record that it told about. `authentic`: it was signed by the node that it names; only then
-    its id counts as taken. `problem`: why nothing came of it.
+    its id counts as taken. `problem`: why nothing came of it. `moved_to`: where its target lives now.
     """
 
     envelope_id: str
@@ -54,12 +54,25 @@ class ReceivedEnvelope(Record, omit_defaults=True):
     conversation_id: str | None = None
     sender: str | None = None
     problem: FlightError | None = None
+    moved_to: str | None = None
 
 
 class EnvelopeReceived(Event, tag="collab.envelope.received"):
     """An envelope came from another node, and was applied or refused."""
 
     payload: ReceivedEnvelope
+
+
+class ForgottenEnvelopes(Record):
+    """The envelopes that came before event `before` are no longer known: no node can repeat them."""
+
+    before: int
+
+
+class EnvelopesForgotten(Event, tag="collab.envelope.forgotten"):
+    """The ids of old envelopes from other nodes were removed."""
+
+    payload: ForgottenEnvelopes
 
 
 OUTBOX_EVENTS: Mapping[OutboxState, type[EnvelopeEvent]] = {

@@ -22,6 +22,14 @@ class AgentUpdated(AgentEvent, tag="collab.agent.updated"):
     """The agent's config, role or folder changed, or it assigned an index to a child."""
 
 
+class AgentPublished(AgentEvent, tag="collab.agent.published"):
+    """Agents of other systems reach the agent by A2A."""
+
+
+class AgentUnpublished(AgentEvent, tag="collab.agent.unpublished"):
+    """Agents of other systems no longer reach the agent."""
+
+
 class AgentSleeping(AgentEvent, tag="collab.agent.sleeping"):
     """The agent has no open work and reached its idle timeout; its sessions are released."""
 
@@ -36,6 +44,10 @@ class AgentRetired(AgentEvent, tag="collab.agent.retired"):
 
 class AgentRevived(AgentEvent, tag="collab.agent.revived"):
     """A retired agent was brought back."""
+
+
+class AgentMoved(AgentEvent, tag="collab.agent.moved"):
+    """The agent left for another node, arrived from one, or is back because that node refused it."""
 
 
 AGENT_EVENTS: Mapping[AgentMove, type[AgentEvent]] = {

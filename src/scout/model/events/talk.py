@@ -2,17 +2,24 @@
 
 from collections.abc import Mapping
 
+from msgspec import UNSET
+
 from scout.base.record import Record
-from scout.model.allowance import Allowance
+from scout.base.time import Time
+from scout.model.access.allowance import Allowance
 from scout.model.attention import Attention, AttentionMove
 from scout.model.conversation import Attachment, Conversation, Member, Message, MessageKind
 from scout.model.events.envelope import Changed, Event
+from scout.model.imported import Origin
 from scout.model.question import Question, QuestionMove
 from scout.model.work_item import WorkItem
 
 
 class Posted(Record, omit_defaults=True):
-    """A message in the log, without the fields that the envelope already holds."""
+    """A message in the log, without the fields that the envelope already holds.
+
+    `written_at`: when an imported message was written; any other is as old as its event.
+    """
 
     message_id: str
     text: str
@@ -24,6 +31,8 @@ class Posted(Record, omit_defaults=True):
     ask_id: str | None = None
     work_item_id: str | None = None
     flight_id: str | None = None
+    written_at: Time | None = None
+    imported_from: Origin = UNSET
 
 
 class MessagePosted(Event, tag="collab.message.posted"):
@@ -51,6 +60,8 @@ def build_post(message: Message) -> Posted:
         ask_id=message.ask_id,
         work_item_id=message.work_item_id,
         flight_id=message.flight_id,
+        written_at=None if message.imported_from is UNSET else message.created_at,
+        imported_from=message.imported_from,
     )
 
 
@@ -74,7 +85,8 @@ def read_message(event: MessagePosted) -> Message:
         ask_id=said.ask_id,
         work_item_id=said.work_item_id,
         flight_id=said.flight_id,
-        created_at=event.time,
+        created_at=event.time if said.written_at is None else said.written_at,
+        imported_from=said.imported_from,
     )
 
 

@@ -37,6 +37,12 @@ class AgentEntry(Record, omit_defaults=True):
     updated_at: Time
 
 
+class EntryRevision(Record):
+    """The revision of an entry whose other fields are not read."""
+
+    revision: int = 1
+
+
 class SignedEntry(Record):
     """An entry in the directory: the exact bytes that were signed, as text, and the signature in hex."""
 

@@ -41,7 +41,7 @@ class NodeHeartbeat(Record, omit_defaults=True):
     """What a node says about itself every few seconds; signed by its identity key.
 
     It also tells the founder what the node wants: another `name`, another `login_key`, or to leave. `number`
-    rises with every heartbeat.
+    rises with every heartbeat. `format`: which envelopes the node can read.
     """
 
     node_id: str
@@ -54,6 +54,7 @@ class NodeHeartbeat(Record, omit_defaults=True):
     login_proof: str | None = None
     leaving: bool = False
     number: int = 0
+    format: int = 1
 
 
 class InvitationState(StrEnum):

@@ -8,7 +8,7 @@ from scout.base.machine import Machine, Mutable, change_record, move_record
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.allowance import AllowanceScope
+from scout.model.access.allowance import AllowanceScope
 from scout.model.attention import AttentionMove
 from scout.model.people.chat import ChatPlace
 

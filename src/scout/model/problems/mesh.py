@@ -179,3 +179,39 @@ class NotFounder(Diagnostic, tag="not_founder"):
     @property
     def message(self) -> str:
         return f"only the machine that founded the mesh can do this: run it on {self.founder}"
+
+
+class AgentBusy(Diagnostic, tag="agent_busy"):
+    """The agent cannot move to another node now: something about it is under way on this one.
+
+    An open flight, asked of it or by it, must end first, and the other nodes must have confirmed what it
+    said. Wait for the flight or cancel it, then move the agent.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    address: str
+    reason: str
+
+    @property
+    def message(self) -> str:
+        return f"{self.address} cannot move now: {self.reason}"
+
+
+class MoveRefused(Diagnostic, tag="move_refused"):
+    """The other node refused the agent, which lives here as before. `reason` is what that node said.
+
+    The usual cause is another agent of the same name there. Its sessions have ended; messages that
+    came meanwhile were delivered here.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    address: str
+    node: str
+    code_there: str
+    reason: str
+
+    @property
+    def message(self) -> str:
+        return f"node {self.node} did not take {self.address}: {self.reason}"

@@ -31,8 +31,8 @@ class Unauthenticated(Diagnostic, tag="unauthenticated"):
 class Forbidden(Diagnostic, tag="forbidden"):
     """Your credential is valid but does not allow this.
 
-    `needs` names the grant or kind of token required. The operator can add the grant with
-    the command in the remedies.
+    `needs` names the grant or kind of token required, `reason` why this credential is not enough. The
+    operator can add the grant with the command in the remedies.
     """
 
     family: ClassVar[Family] = Family.CREDENTIAL
@@ -40,10 +40,12 @@ class Forbidden(Diagnostic, tag="forbidden"):
     action: str
     subject: str
     needs: tuple[str, ...] = ()
+    reason: str = ""
 
     @property
     def message(self) -> str:
-        return f"{self.action} on {self.subject} is not allowed{_list_needs(self.needs)}"
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.action} on {self.subject} is not allowed{why}{_list_needs(self.needs)}"
 
 
 class NotOwner(Diagnostic, tag="not_owner"):
@@ -249,6 +251,27 @@ class HistoryBehind(Diagnostic, tag="history_behind"):
         up_to = f", up to {self.until}" if self.until is not None else ""
         done = f"{self.indexed} of {_count_events(self.events)} are indexed{up_to}"
         return f"the history does not reach {self.moment:.60} yet: {done}"
+
+
+class HistoryPurged(Diagnostic, tag="history_purged"):
+    """This part of the log was purged. Its events were deleted for good, on somebody's order.
+
+    `first_left` is the first event that can still be read. The records themselves, such as messages, flights
+    and work, are still there; only the steps that led to them are gone.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+    status: ClassVar[int | None] = 410
+
+    what: str
+    first_left: int
+    purged_at: Time
+    purged_by: str
+
+    @property
+    def message(self) -> str:
+        when = f"on {self.purged_at} by {self.purged_by}"
+        return f"{self.what:.80} was purged {when}; the first event that is left is {self.first_left}"
 
 
 class PortInUse(Diagnostic, tag="port_in_use"):

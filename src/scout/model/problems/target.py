@@ -53,6 +53,8 @@ class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
     @property
     def message(self) -> str:
         which = _list_candidates(self.candidates, "choose one:")
+        if self.address == "only" and self.noun != "agent":  # no id was given
+            return f"you gave no id, and there are {self.count} {self.noun}s{which}"
         return f"'{self.address}' matches {self.count} {self.noun}s{which}"
 
 
@@ -185,6 +187,7 @@ class RemoteTarget(Diagnostic, tag="remote_target"):
 
     address: str
     node: str
+    node_id: str = ""
 
     @property
     def message(self) -> str:
@@ -273,3 +276,18 @@ class NameTaken(Diagnostic, tag="name_taken"):
         article = "an" if self.holder_state[:1] in "aeiou" else "a"
         state = f"{article} {self.holder_state}" if self.holder_state else "another"
         return f"the name '{self.name}' belongs to {state} {self.noun}"
+
+
+class NotPublished(Diagnostic, tag="not_published"):
+    """The agent is not published, so clients of other systems cannot reach it by A2A.
+
+    The operator publishes an agent with `scout agent publish`. Who may ask it then is decided by grants.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+
+    address: str
+
+    @property
+    def message(self) -> str:
+        return f"{self.address} is not published"

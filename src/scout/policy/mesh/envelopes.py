@@ -16,16 +16,20 @@ from scout.model.mesh.envelope import (
     VERSION,
     AskPayload,
     AttentionPayload,
+    BroadcastPayload,
     CancelPayload,
     DecisionPayload,
     EnvelopeHeader,
     EnvelopeKind,
+    MailPayload,
     MessagePayload,
     MovePayload,
     Payload,
     QuestionPayload,
     ReceiptPayload,
+    ReceiptsPayload,
     ReceiptState,
+    WorkPayload,
     read_kind,
 )
 from scout.model.mesh.member import MemberEntry, MemberRelation
@@ -33,7 +37,14 @@ from scout.model.problems.request import Forbidden, TooLarge, Unauthenticated
 from scout.model.question import QuestionState
 from scout.model.ref import PREFIXES, RefKind
 
-_OWN_ONLY = (AttentionPayload, DecisionPayload, MovePayload)  # between machines of one operator
+_OWN_ONLY = (
+    BroadcastPayload,
+    AttentionPayload,
+    DecisionPayload,
+    MovePayload,
+    MailPayload,
+    WorkPayload,
+)  # between machines of one operator
 
 
 class IntakeAction(StrEnum):
@@ -106,6 +117,7 @@ def _find_forgery(facts: EnvelopeFacts) -> Diagnostic | None:
 
 
 _NEEDS = ("the key of an admitted node",)
+_KINDS = frozenset(EnvelopeKind)
 
 
 def _find_problem(facts: EnvelopeFacts, header: EnvelopeHeader) -> Diagnostic | None:
@@ -116,7 +128,7 @@ def _find_problem(facts: EnvelopeFacts, header: EnvelopeHeader) -> Diagnostic | 
         kind = read_kind(header)
     except Refused as refusal:
         return refusal.diagnostic
-    if kind not in list(EnvelopeKind):
+    if kind not in _KINDS:
         return _refuse_version(f"the envelope kind '{kind:.40}'")
     sender = header.sender
     if sender is None:
@@ -141,7 +153,7 @@ def _refuse_sender(needs: str) -> Forbidden:
 def check_payload(payload: Payload, header: EnvelopeHeader, relation: MemberRelation) -> None:
     """Refuse a payload that speaks for another than the envelope's sender, or that a guest may not send."""
     if isinstance(payload, _OWN_ONLY) and relation is not MemberRelation.OWN:
-        raise Refused(Forbidden(action="share", subject="attention", needs=("a node of the same operator",)))
+        raise Refused(Forbidden(action="share", subject="a record", needs=("a node of the same operator",)))
     find_speaker = _SPEAKERS.get(type(payload))
     if find_speaker is None:
         return
@@ -168,12 +180,20 @@ def _find_question_speaker(payload: QuestionPayload) -> str:
 
 _SPEAKERS: Mapping[type[Any], Callable[[Any], str | None]] = {
     MessagePayload: lambda payload: payload.message.sender,
+    BroadcastPayload: lambda payload: payload.message.sender,
     AskPayload: lambda payload: payload.ask.sender,
     CancelPayload: lambda _: None,  # whoever may cancel the flight here
     QuestionPayload: _find_question_speaker,
 }
 
 
-def is_plain_receipt(payload: Payload) -> bool:
-    """Whether this only ends an outbox row of ours. It is not answered, and a lost one is asked for again."""
-    return isinstance(payload, ReceiptPayload) and payload.state is not ReceiptState.DELIVERED
+def list_plain_receipts(payload: Payload) -> tuple[ReceiptPayload, ...]:
+    """Return the receipts of a payload that only ends outbox rows of ours; none of any other payload.
+
+    It is not answered, and a receipt that is lost is asked for again.
+    """
+    if isinstance(payload, ReceiptsPayload):
+        return payload.receipts
+    if isinstance(payload, ReceiptPayload) and payload.state is not ReceiptState.DELIVERED:
+        return (payload,)
+    return ()

@@ -1,6 +1,7 @@
 """Who belongs to a mesh: which invitation admits, under which name, and whose word about an agent counts."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from itertools import count
 
 from scout.base.record import Record
@@ -72,26 +73,58 @@ def build_member(
 class EntryClaim(Record):
     """What is claimed about an agent: the key it was published under, and who is known to have its id.
 
-    `held_here`: an agent of this node has the id. `held_by`: the node that listed it first.
+    `held_here`: an agent of this node has the id. `held_by`: the node that listed it first. `came_from`: the
+    node from which the agent of this node came.
     """
 
     node_id: str
     agent_id: str
     held_here: bool
     held_by: str | None
+    came_from: str | None = None
 
 
-def explain_false_entry(entry: AgentEntry, claim: EntryClaim) -> str:
-    """Return why an entry is refused although its signature is right; empty if it counts."""
+class EntryFate(StrEnum):
+    """Store the entry; ignore it, because another node has the agent by now; give the agent to that node.
+
+    Keep it: it counts as soon as the node that lists the agent hands it over. Refuse it: it is false.
+    """
+
+    STORE = "store"
+    IGNORE = "ignore"
+    HAND_OVER = "hand over"
+    KEEP = "keep"
+    REFUSE = "refuse"
+
+
+class EntryDecision(Record):
+    """What happens with an entry, and why it is kept or refused."""
+
+    fate: EntryFate
+    problem: str = ""
+
+
+def decide_entry(entry: AgentEntry, claim: EntryClaim) -> EntryDecision:
+    """Decide about an entry whose signature is right. Only the node that lists an agent hands it over."""
     if entry.node_id != claim.node_id:
-        return f"it speaks for the node {entry.node_id}"
+        return _refuse(f"it speaks for the node {entry.node_id}")
     if entry.id != claim.agent_id:
-        return f"it names the agent {entry.id} under the key of {claim.agent_id}"
+        return _refuse(f"it names the agent {entry.id} under the key of {claim.agent_id}")
+    if entry.moved_to is not None:
+        handed = claim.held_by == claim.node_id and not claim.held_here
+        return EntryDecision(fate=EntryFate.HAND_OVER if handed else EntryFate.IGNORE)
+    if claim.held_here and claim.came_from == claim.node_id:
+        return EntryDecision(fate=EntryFate.IGNORE)
     if claim.held_here:
-        return f"{entry.id} is an agent of this node"
+        return _refuse(f"{entry.id} is an agent of this node")
     if claim.held_by not in (None, claim.node_id):
-        return f"{entry.id} is an agent of the node {claim.held_by}"
-    return ""
+        problem = f"{entry.id} is an agent of the node {claim.held_by}"
+        return EntryDecision(fate=EntryFate.KEEP, problem=problem)
+    return EntryDecision(fate=EntryFate.STORE)
+
+
+def _refuse(problem: str) -> EntryDecision:
+    return EntryDecision(fate=EntryFate.REFUSE, problem=problem)
 
 
 def is_member(node: Node | None) -> bool:
@@ -103,3 +136,11 @@ def has_wish(beat: NodeHeartbeat, member: MemberEntry) -> bool:
     """Whether a heartbeat asks the founder for another entry: another name, another key, or to leave."""
     rotates = beat.login_key is not None and beat.login_key != member.login_key
     return rotates or beat.leaving or beat.name != member.name
+
+
+_OUT_OF_DATE = 300.0  # seconds without a connection
+
+
+def is_out_of_date(connected: bool, since: Time | None, now: Time) -> bool:
+    """Whether a node has not heard from the mesh for five minutes: it may trust a node that was removed."""
+    return not connected and since is not None and now.since(since) >= _OUT_OF_DATE

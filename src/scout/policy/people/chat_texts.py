@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from scout.base.refusal import Diagnostic
 from scout.base.visible import make_lines_visible, make_visible
+from scout.model.access.permission import PermissionRequest
 from scout.model.attention import Attention, AttentionKind, AttentionState, Risk
 from scout.model.flight import Flight
-from scout.model.permission import PermissionRequest
 from scout.model.status import AgentStatus
 
 REPEAT = "(may be a repeat)"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scout.base.record import Record
 from scout.base.visible import make_visible
-from scout.model.allowance import AllowanceScope
+from scout.model.access.allowance import AllowanceScope
 from scout.model.attention import Attention, AttentionKind, AttentionMove
 from scout.model.people.chat import Button
 from scout.model.people.chat_post import ChatChoice

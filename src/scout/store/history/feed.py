@@ -175,7 +175,7 @@ def _list_moments(events: Iterable[tuple[Time, int]]) -> list[tuple[int, int]]:
 def store_batch(connection: sqlite3.Connection, batch: Batch) -> None:
     """Write a step in the open transaction. A step that does not continue from the mark changes nothing."""
     if batch.after == _REBUILD:
-        _clear(connection)
+        clear_history(connection)
         return
     moved = connection.execute(
         "UPDATE history_mark SET seq = ? WHERE seq = ?", (batch.last, batch.after)
@@ -193,7 +193,8 @@ def store_batch(connection: sqlite3.Connection, batch: Batch) -> None:
     store_entries(connection, batch.touched)
 
 
-def _clear(connection: sqlite3.Connection) -> None:
+def clear_history(connection: sqlite3.Connection) -> None:
+    """Empty the history, so that it is built anew."""
     for table in HISTORY_TABLES:
         connection.execute(f"DELETE FROM {table}")
     connection.execute("DELETE FROM history_mark")

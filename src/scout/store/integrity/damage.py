@@ -198,6 +198,9 @@ def _find_readable_seqs(store: sqlite3.Connection) -> set[int]:
             query = f"SELECT {first}, seq, length(data) FROM events NOT INDEXED ORDER BY seq {order}"
             for begin, last, _ in store.execute(query):
                 seqs.update(range(begin, last + 1))
+    with contextlib.suppress(sqlite3.DatabaseError):  # earlier schemas have no archives
+        for begin, last in store.execute("SELECT first, last FROM archives WHERE kind = 'events'"):
+            seqs.update(range(begin, last + 1))
     return seqs
 
 

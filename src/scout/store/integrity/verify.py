@@ -1,29 +1,32 @@
 """Verification: the log is replayed into a new file and compared with the tables, row by row."""
 
+import contextlib
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from scout.base.codec import encode_for_store
 from scout.base.record import Record
+from scout.base.refusal import Refused
 from scout.model.noun import NOUNS
+from scout.store.archive.files import check_archive, find_folder
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
-from scout.store.history.feed import HISTORY_TABLES, build_batch, read_mark, store_batch
+from scout.store.history.feed import HISTORY_TABLES
 from scout.store.integrity.damage import build_damage_refusal
-from scout.store.log import read_rows, read_stored_rows
-from scout.store.migrate import migrate
+from scout.store.replay import replay_history, replay_log
+from scout.store.retention.check import check_archives
+from scout.store.retention.draft import list_kept, measure_reach
+from scout.store.retention.snapshot import open_replay
 from scout.store.table import TABLES, Table
-from scout.store.touched import list_entries, outline, read_touched_mark, store_entries
-from scout.store.unit_of_work import project
 
 _SHOWN = 100
-_STEP = 1000
 
 # Tables that change without an event: not compared; they can be lost or rebuilt.
 VOLATILE_TABLES: Mapping[str, str] = {
@@ -31,6 +34,7 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
     "indexed_events": "which row of the log has the words of an event in the search index",
+    "archived_words": "the words of archived events; kept for the search",
     "history_mark": "how far the history has followed the log",
     "receipts": "responses by idempotency key, kept for a day",
     "chat_cursors": "how far each connector has read",
@@ -55,13 +59,19 @@ class Difference(Record):
 
 
 class Report(Record):
-    """What was checked and what is wrong. Verifying changes nothing."""
+    """What was checked and what is wrong. Verifying changes nothing.
 
-    events: int
-    rows: int
-    damage: tuple[str, ...]
-    gaps: tuple[int, ...]
-    differences: tuple[Difference, ...]
+    `snapshot`: the archived event after which the replay started; 0 without an archive. `archives`: the files
+    with archived events that were checked.
+    """
+
+    events: int = 0
+    rows: int = 0
+    damage: tuple[str, ...] = ()
+    gaps: tuple[int, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    snapshot: int = 0
+    archives: int = 0
 
     @property
     def clean(self) -> bool:
@@ -80,53 +90,35 @@ def verify(path: Path) -> Report:
 
 
 def _verify(path: Path) -> Report:
-    with tempfile.TemporaryDirectory(prefix="scout-verify-") as folder:
-        store, copy = connect(path, readonly=True), connect(Path(folder) / "replayed.db")
+    temporary = tempfile.TemporaryDirectory(prefix="scout-verify-")
+    with temporary as folder, contextlib.closing(connect(path, readonly=True)) as store:
+        store.execute("BEGIN")  # one snapshot of a store that may be in use
+        damage = (*_find_damage(store), *check_archives(store))
+        report = Report(damage=damage, archives=len(list_kept(store)))
         try:
-            copy.execute("PRAGMA synchronous = OFF")  # a temporary file
-            migrate(copy)
-            store.execute("BEGIN")  # one snapshot of a store that may be in use
-            damage = _find_damage(store)
-            events, gaps = _replay(store, copy)
-            _replay_history(store, copy)
-            rows, differences = _compare(store, copy)
-        finally:
-            store.close()
-            copy.close()
-    return Report(events=events, rows=rows, damage=damage, gaps=gaps, differences=differences)
+            return _replay(store, Path(folder) / "replayed.db", report)
+        except Refused:
+            if not damage:
+                raise
+            return report  # nothing can be replayed without the damaged archive
+
+
+def _replay(store: sqlite3.Connection, replayed: Path, report: Report) -> Report:
+    """Replay the log from the newest snapshot, if that can be read, and compare the rows."""
+    folder, snapshot = find_folder(store), measure_reach(store).snapshot
+    if snapshot is not None and check_archive(folder / snapshot.file, snapshot.sha256) is not None:
+        snapshot = None
+    after = snapshot.last if snapshot is not None else 0
+    with contextlib.closing(open_replay(folder, snapshot, replayed)) as copy:
+        events, gaps = replay_log(store, copy, after)
+        replay_history(store, copy, after)
+        rows, differences = _compare(store, copy)
+    return replace(report, events=events, rows=rows, gaps=gaps, differences=differences, snapshot=after)
 
 
 def _find_damage(store: sqlite3.Connection) -> tuple[str, ...]:
     found = [str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})")]
     return () if found == ["ok"] else tuple(found)
-
-
-def _replay(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[int, ...]]:
-    """Project every event; return their count and the numbers before each gap."""
-    copy.execute("BEGIN")
-    count, expected = 0, 1
-    gaps: list[int] = []
-    for row in read_rows(store, 0):
-        if row.events[0].seq != expected:
-            gaps.append(expected - 1)
-        count, expected = count + len(row.events), row.seq + 1
-        for event in row.events:
-            project(copy, event)
-    copy.execute("COMMIT")
-    return count, tuple(gaps[:_SHOWN])
-
-
-def _replay_history(store: sqlite3.Connection, copy: sqlite3.Connection) -> None:
-    """Repeat the history as far as it has followed the log, and the index of touched records after it."""
-    mark, touched, done = read_mark(store) or 0, read_touched_mark(store), 0
-    copy.execute("BEGIN")
-    while rows := list(islice(read_stored_rows(store, done), _STEP)):
-        known = [row for row in rows if row.seq <= mark]
-        if known:
-            store_batch(copy, build_batch(copy, done, known))
-        store_entries(copy, list_entries(outline(row) for row in rows if mark < row.seq <= touched))
-        done = rows[-1].seq
-    copy.execute("COMMIT")
 
 
 def _compare(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[Difference, ...]]:
@@ -188,6 +180,15 @@ def _list_defaults(record: type[Record]) -> dict[str, Any]:
     return msgspec.json.decode(encode_for_store({**given, **made}))
 
 
+def _complete(stored: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a row with those that it lacks; a record inside it may lack some too."""
+    found = {**defaults, **stored}
+    for name, default in defaults.items():
+        if isinstance(default, dict) and isinstance(found[name], dict):
+            found[name] = {**default, **found[name]}
+    return found
+
+
 def _read_rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
     volatile = VOLATILE_FIELDS.get(table.record, frozenset())
     left_out = {field.encode_name for field in msgspec.structs.fields(table.record) if field.name in volatile}
@@ -195,6 +196,6 @@ def _read_rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
     defaults = _list_defaults(table.record)
     query = f"SELECT id, data{''.join(f', {name}' for name in columns)} FROM {table.name} ORDER BY id"
     for ident, data, *values in connection.execute(query):
-        fields: dict[str, Any] = {**defaults, **msgspec.json.decode(data)}
+        fields = _complete(msgspec.json.decode(data), defaults)
         kept = {name: value for name, value in fields.items() if name not in left_out}
         yield ident, {**kept, "columns": dict(zip_longest(columns, values))}

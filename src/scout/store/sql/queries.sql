@@ -565,29 +565,50 @@ SELECT data FROM nodes WHERE id < :before ORDER BY id DESC LIMIT :limit;
 SELECT first, data FROM events WHERE seq >= :seq ORDER BY seq LIMIT 1;
 
 -- log_rows: the rows of the log after an event, with the one that it is in
-SELECT first, data FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
+SELECT seq, first, data FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- log_row_number: the number of the row with an event
 SELECT min(seq) FROM events WHERE seq >= :seq;
 
+-- archive_of_event: the archive with an event, also one that was purged
+SELECT r.data FROM (
+    SELECT data, first FROM (
+        SELECT data, first, last FROM archives WHERE kind = 'events' AND state = 'kept' AND last >= :seq ORDER BY last LIMIT 1
+    ) UNION ALL SELECT data, first FROM (
+        SELECT data, first, last FROM archives WHERE kind = 'events' AND state = 'purged' AND last >= :seq ORDER BY last LIMIT 1
+    )
+) r WHERE r.first <= :seq;
+
+-- archive_after: the first archive with events after another one
+SELECT data FROM archives WHERE kind = 'events' AND state = 'kept' AND last > :seq ORDER BY last LIMIT 1;
+
+-- archives_kept: the archives of a kind whose files are kept, oldest first
+SELECT data FROM archives WHERE kind = :kind AND state = 'kept' AND last > :after ORDER BY last LIMIT :limit;
+
+-- archives_all: archives, newest first
+SELECT data FROM archives WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- archive_newest: the newest archive of a kind in a state
+SELECT data FROM archives WHERE kind = :kind AND state = :state ORDER BY last DESC LIMIT 1;
+
 -- touched_mark: the last event that the index of touched records knows
 SELECT max(max(seq, touched)) FROM history_mark;
 
--- touched_after: the rows that touch a key after an event, as far as they are indexed, oldest first
-SELECT e.first, e.data FROM touched r CROSS JOIN events e ON e.seq = r.seq
+-- touched_after: the rows that touch a key after an event, as far as they are indexed, oldest first; archived without data
+SELECT r.seq, e.first, e.data FROM touched r LEFT JOIN events e ON e.seq = r.seq
 WHERE r.key = :key AND r.seq > :after AND r.seq <= :mark ORDER BY r.seq;
 
 -- untouched_after: the rows that hold an id after an event that is not indexed yet, oldest first
-SELECT first, data FROM events WHERE seq > :after AND instr(data, :ident) ORDER BY seq;
+SELECT seq, first, data FROM events WHERE seq > :after AND instr(data, :ident) ORDER BY seq;
 
 -- touched_before: the indexed rows that touch a key up to a row, newest first, if they hold some bytes
-SELECT e.first, e.data FROM (
+SELECT r.seq, e.first, e.data FROM (
     SELECT seq FROM touched WHERE key = :key AND seq <= :last ORDER BY seq DESC LIMIT :limit
-) r CROSS JOIN events e ON e.seq = r.seq WHERE :holding = x'' OR instr(e.data, :holding);
+) r LEFT JOIN events e ON e.seq = r.seq WHERE e.data IS NULL OR :holding = x'' OR instr(e.data, :holding);
 
 -- untouched_before: the rows that hold an id and are not indexed yet, up to a row, newest first
-SELECT first, data FROM (
-    SELECT first, data FROM events WHERE seq > :mark AND seq <= :last AND instr(data, :ident)
+SELECT seq, first, data FROM (
+    SELECT seq, first, data FROM events WHERE seq > :mark AND seq <= :last AND instr(data, :ident)
     ORDER BY seq DESC LIMIT :limit
 ) r WHERE :holding = x'' OR instr(r.data, :holding);
 
@@ -719,9 +740,11 @@ SELECT EXISTS (SELECT 1 FROM history_parties WHERE party = :party AND kind = :ki
 -- outbox_due: envelopes that wait to be published to a node, in order
 SELECT data FROM outbox WHERE node_id = :node AND state = 'queued' AND id > :after ORDER BY id LIMIT :limit;
 
--- outbox_before: the last open envelope of a conversation to a node before another one
-SELECT data FROM outbox WHERE node_id = :node AND conversation_id = :conversation AND id < :before
-    AND state IN ('queued', 'forwarded') ORDER BY id DESC LIMIT 1;
+-- outbox_before: the last open envelope to a node in the same conversation before each of some
+SELECT r.key, (
+    SELECT max(o.id) FROM outbox o WHERE o.node_id = :node AND o.conversation_id = r.value AND o.id < r.key
+        AND o.state IN ('queued', 'forwarded')
+) FROM json_each(:rows) r;
 
 -- outbox_unanswered: published envelopes to a node whose receipt is late
 SELECT data FROM outbox WHERE node_id = :node AND state = 'forwarded' AND next_attempt_at <= :now
@@ -733,6 +756,18 @@ SELECT min(next_attempt_at) FROM outbox WHERE node_id = :node AND state = 'forwa
 -- outbox_expired: open envelopes that have expired
 SELECT data FROM outbox WHERE state IN ('queued', 'forwarded') AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
+-- outbox_open: envelopes that no node has confirmed
+SELECT data FROM outbox WHERE state = 'queued' AND node_id > ''
+UNION ALL SELECT data FROM outbox WHERE state = 'forwarded' AND node_id > '' LIMIT :limit;
+
+-- outbox_open_to: envelopes that a node has not confirmed
+SELECT data FROM outbox WHERE node_id = :node AND state = 'queued'
+UNION ALL SELECT data FROM outbox WHERE node_id = :node AND state = 'forwarded' LIMIT :limit;
+
+-- agents_leaving: the agents that are on their way to another node
+SELECT subject FROM outbox WHERE state = 'queued' AND node_id > '' AND kind = 'move'
+UNION ALL SELECT subject FROM outbox WHERE state = 'forwarded' AND node_id > '' AND kind = 'move';
+
 -- outbox_nodes: the nodes that have not taken everything
 SELECT n.id FROM nodes n WHERE n.id > :after AND (
     EXISTS (SELECT 1 FROM outbox o WHERE o.node_id = n.id AND o.state = 'queued')
@@ -742,8 +777,8 @@ SELECT n.id FROM nodes n WHERE n.id > :after AND (
 -- outbox_about: the envelopes about a record, oldest first
 SELECT data FROM outbox WHERE subject = :subject ORDER BY id LIMIT :limit;
 
--- outbox_of_delivery: the envelope of a delivery to another node
-SELECT data FROM outbox WHERE delivery_id = :delivery AND delivery_id IS NOT NULL ORDER BY id DESC LIMIT 1;
+-- outbox_of_delivery: the envelopes of a delivery to another node, newest first
+SELECT data FROM outbox WHERE delivery_id = :delivery AND delivery_id IS NOT NULL ORDER BY id DESC LIMIT :limit;
 
 -- outbox_count: how many envelopes to a node are open, up to a limit
 SELECT count(*) FROM (
@@ -751,8 +786,20 @@ SELECT count(*) FROM (
     UNION ALL SELECT 1 FROM outbox WHERE node_id = :node AND state = 'forwarded' LIMIT :limit
 );
 
+-- outbox_oldest: the oldest open envelope to a node; of the published ones, up to a limit are compared
+SELECT data FROM outbox WHERE id = (SELECT min(id) FROM (
+    SELECT id FROM (SELECT id FROM outbox WHERE node_id = :node AND state = 'queued' ORDER BY id LIMIT 1)
+    UNION ALL SELECT id FROM (SELECT id FROM outbox WHERE node_id = :node AND state = 'forwarded' LIMIT :limit)
+));
+
 -- envelope_received: the number of the event of an envelope that came from another node
 SELECT seq FROM envelopes_received WHERE envelope_id = :envelope;
 
+-- envelopes_taken: which of these envelopes from other nodes were taken
+SELECT e.envelope_id FROM json_each(:ids) r CROSS JOIN envelopes_received e ON e.envelope_id = r.value;
+
 -- envelopes_received_about: the numbers of the events of the envelopes from other nodes about a record
 SELECT seq FROM envelopes_received WHERE subject = :subject AND subject IS NOT NULL ORDER BY seq LIMIT :limit;
+
+-- envelopes_oldest: the numbers of the events of the oldest envelopes that came from other nodes
+SELECT seq FROM envelopes_received WHERE seq > 0 ORDER BY seq LIMIT :limit;

@@ -4,11 +4,17 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
-from scout.protocol.agents import AgentDetail, ShowAgent
+from scout.protocol.agents import AgentDetail, AgentView, ShowAgent
 from scout.protocol.asks import FlightView, ListFlights
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.work import ListWork, WorkView
-from scout.tui.describe import AGENT_MARKS, FLIGHT_MARKS, describe_live_line, describe_state
+from scout.tui.describe import (
+    AGENT_MARKS,
+    FLIGHT_MARKS,
+    describe_live_line,
+    describe_presence,
+    describe_state,
+)
 from scout.tui.rows import Row, RowColumn, RowList, build_note, build_title
 from scout.tui.sentences import build_event_row
 from scout.tui.text import format_age, show_text
@@ -16,6 +22,16 @@ from scout.tui.view import ScreenView, ViewHost
 from scout.tui.views.work import WORK_STYLES
 
 _FEW = 20
+
+
+def find_node(agent: AgentView) -> str | None:
+    """Return the node of an agent of another node."""
+    return agent.node if agent.is_remote else None
+
+
+def refer_to_node(agent: AgentView) -> str:
+    """Return where the sessions of an agent of another node are, and the command that opens one there."""
+    return f"Its sessions are on {agent.node}. Run it there: scout open {show_text(agent.canonical)}"
 
 
 class AgentDetailView(ScreenView):
@@ -36,7 +52,8 @@ class AgentDetailView(ScreenView):
 
     @property
     def subject(self) -> str:
-        return show_text(self._agent.address if self._agent else self._address)
+        agent = self._agent
+        return show_text(self.host.names.name(agent.address, find_node(agent)) if agent else self._address)
 
     def compose(self) -> ComposeResult:
         yield RowList((RowColumn(1), RowColumn(14), RowColumn(0), RowColumn(16, right=True)))
@@ -57,7 +74,8 @@ class AgentDetailView(ScreenView):
     def _list_facts(self, agent: AgentDetail) -> list[Row]:
         mark, style = AGENT_MARKS[agent.status]
         facts = [
-            ("status", f"{mark} {agent.status.replace('_', ' ')}, {agent.lifecycle}", style),
+            ("status", f"{mark} {describe_presence(agent)}, {agent.lifecycle}", style),
+            ("node", show_text(find_node(agent)), ""),
             ("path", show_text(agent.path), ""),
             ("description", show_text(agent.description), ""),
             ("folder", show_text(agent.working_dir), ""),
@@ -84,7 +102,7 @@ class AgentDetailView(ScreenView):
                 flight.id,
                 (
                     FLIGHT_MARKS[flight.state],
-                    (show_text(self.host.names.name(flight.requester_address)), ""),
+                    (show_text(self.host.names.name(flight.requester_address, flight.requester_node)), ""),
                     (f"{show_text(flight.body)[:60]} · {describe_live_line(flight, self.host.names)}", ""),
                     describe_state(flight),
                 ),
@@ -122,7 +140,10 @@ class AgentDetailView(ScreenView):
         self.host.show_record(event.key)
 
     def do_open(self) -> None:
-        self.host.open_session(self._agent.address if self._agent else self._address)
+        if self._agent is not None and self._agent.is_remote:
+            self.host.say(refer_to_node(self._agent), "yellow")
+        else:
+            self.host.open_session(self._agent.address if self._agent else self._address)
 
     def do_reply(self) -> None:
         self.host.compose_ask(self._agent.address if self._agent else self._address)

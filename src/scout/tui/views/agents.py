@@ -5,13 +5,15 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
+from scout.policy.sentences import add_node
 from scout.protocol.agents import AgentView as AgentRecord
 from scout.protocol.agents import Who
 from scout.protocol.sessions import ListSessions
-from scout.tui.describe import AGENT_MARKS
+from scout.tui.describe import AGENT_MARKS, describe_presence
 from scout.tui.rows import Row, RowColumn, RowList, build_note
 from scout.tui.text import format_age, show_text
 from scout.tui.view import ScreenView, ViewHost
+from scout.tui.views.agent import find_node, refer_to_node
 
 _PAGE = 200
 
@@ -39,7 +41,7 @@ class AgentsView(ScreenView):
         )
 
     async def load(self) -> None:
-        page = await self.host.call(Who(query=self._query or None, limit=_PAGE))
+        page = await self.host.call(Who(query=self._query or None, all_nodes=True, limit=_PAGE))
         live = await self.host.call(ListSessions(live=True, limit=_PAGE))
         self._agents = sorted(page.items, key=lambda agent: str(agent.path))
         self._more = page.next is not None
@@ -64,8 +66,8 @@ class AgentsView(ScreenView):
             agent.address,
             (
                 AGENT_MARKS[agent.status],
-                (f"{'  ' * min(depth, 6)}{show_text(agent.address)}", ""),
-                (agent.status.replace("needs_attention", "needs you"), AGENT_MARKS[agent.status][1]),
+                (f"{'  ' * min(depth, 6)}{show_text(add_node(agent.address, find_node(agent)))}", ""),
+                (describe_presence(agent), AGENT_MARKS[agent.status][1]),
                 (sessions, ""),
                 (show_text(agent.description) or show_text(agent.config.harness), "dim"),
                 (format_age(agent.last_active_at or agent.updated_at), "dim"),
@@ -76,7 +78,11 @@ class AgentsView(ScreenView):
         self.host.show_record(event.key)
 
     def do_open(self) -> None:
-        if address := self.query_one(RowList).key:
+        address = self.query_one(RowList).key
+        agent = next((one for one in self._agents if one.address == address), None)
+        if agent is not None and agent.is_remote:
+            self.host.say(refer_to_node(agent), "yellow")
+        elif agent is not None:
             self.host.open_session(address)
 
     def do_reply(self) -> None:

@@ -5,9 +5,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.model.conversation import ConversationKind, DeliveryReceipt
 from scout.model.delivery import DeliveryState
+from scout.policy.sentences import add_node, describe_receipt
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import ConversationView as ConversationRecord
 from scout.protocol.channels import GetConversation, MarkRead
@@ -15,7 +17,7 @@ from scout.protocol.talk import GetMessage, ListMessages, MessageLine, Send
 from scout.tui.attachments import store_files
 from scout.tui.composer import MessageInput
 from scout.tui.drafts import Draft
-from scout.tui.pane import TextPane
+from scout.tui.pane import MessagePane
 from scout.tui.text import Paragraph, format_clock, show_text
 from scout.tui.view import ScreenView, ViewHost
 
@@ -45,6 +47,8 @@ class ConversationDetail(ScreenView):
         self._record: ConversationRecord | None = None
         self._messages: tuple[MessageLine, ...] = ()
         self._is_ask: bool | None = None
+        self._chosen_id = ""
+        self._places = dict[str, int]()  # the first block of each message
 
     @property
     def subject(self) -> str:
@@ -53,14 +57,18 @@ class ConversationDetail(ScreenView):
     def _get_name(self) -> str:
         if self._record is None:
             return self._ident
-        return self._record.name or ", ".join(self._list_others()) or "you"
+        return self._record.name or ", ".join(self._list_names()) or "you"
 
     def _list_others(self) -> list[str]:
         members = self._record.members if self._record else ()
         return [one.address for one in members if one.agent_id != self.host.own_id]
 
+    def _list_names(self) -> list[str]:
+        members = self._record.members if self._record else ()
+        return [add_node(one.address, one.node) for one in members if one.agent_id != self.host.own_id]
+
     def compose(self) -> ComposeResult:
-        yield TextPane(id="messages", follow=True)
+        yield MessagePane(id="messages", follow=True)
         yield Static("", id="manner", markup=False)
         yield MessageInput(self.host, id="composer", clears=True)
 
@@ -78,7 +86,7 @@ class ConversationDetail(ScreenView):
         await self._read_receipts()
         self.draw()
         if first:
-            self.query_one("#messages", TextPane).scroll_end(animate=False)
+            self.query_one("#messages", MessagePane).scroll_end(animate=False)
         if self._record.unread:
             await self.host.call(MarkRead(conversation_id=self._ident))
 
@@ -99,16 +107,22 @@ class ConversationDetail(ScreenView):
             mark, state, style = _DELIVERED.get(one.state, ("·", one.state, "dim"))
             reason = show_text(self.host.names.say_you(one.reason))
             why = f": {reason}" if reason not in _UNTOLD else ""
-            who = show_text(self.host.names.name(one.address))
-            blocks.append(Paragraph(f"{mark} {who} {state}{why}", style, cut=True))
+            who = show_text(self.host.names.name(one.address, one.mesh.node if one.mesh else None))
+            way = f", the message {show_text(describe_receipt(to_plain(one.mesh)))}" if one.mesh else ""
+            blocks.append(Paragraph(f"{mark} {who} {state}{why}{way}", style, cut=True))
         return blocks
 
     def tick(self) -> None:
         blocks: list[Paragraph] = []
+        pane = self.query_one("#messages", MessagePane)
+        chosen = self._chosen if pane.has_focus else None
+        self._places.clear()
         for message in self._messages:
-            who = "you" if message.sender == self.host.own_id else show_text(message.sender_address)
+            self._places[message.id] = len(blocks)
+            name = add_node(message.sender_address, message.sender_node)
+            who = "you" if message.sender == self.host.own_id else show_text(name)
             kind = "" if message.kind == "chat" else f" · {message.kind}"
-            style = "bold" if who == "you" else "accent"
+            style = "reverse" if message is chosen else "bold" if who == "you" else "accent"
             blocks += [Paragraph(f"{who} · {format_clock(message.created_at)}{kind}", style)]
             text = "(erased)" if message.redacted_at else message.body
             blocks += [Paragraph(text, foreign=True)]
@@ -117,9 +131,22 @@ class ConversationDetail(ScreenView):
                 for one in message.attachments
             ]
             blocks += self._show_receipts(message)
-        self.query_one("#messages", TextPane).set_blocks(
-            blocks or [Paragraph("No messages yet. Write the first one below.", "dim")]
-        )
+        pane.set_blocks(blocks or [Paragraph("No messages yet. Write the first one below.", "dim")])
+
+    @property
+    def _chosen(self) -> MessageLine | None:
+        """The message that was chosen by keys, else the newest."""
+        newest = self._messages[-1] if self._messages else None
+        return next((one for one in self._messages if one.id == self._chosen_id), newest)
+
+    def on_message_pane_moved(self, event: MessagePane.Moved) -> None:
+        chosen = self._chosen
+        if chosen is None:
+            return
+        place = self._messages.index(chosen) + event.step
+        self._chosen_id = self._messages[min(max(place, 0), len(self._messages) - 1)].id
+        self.tick()
+        self.query_one("#messages", MessagePane).show_block(self._places[self._chosen_id])
 
     def focus_first(self) -> None:
         self.query_one(MessageInput).focus()
@@ -151,8 +178,8 @@ class ConversationDetail(ScreenView):
         self.host.drafts.keep(self._ident, Draft(body=composer.text, files=composer.files))
 
     def do_why(self) -> None:
-        if self._messages:
-            self.host.explain(self._messages[-1].id)
+        if self._chosen is not None:
+            self.host.explain(self._chosen.id)
 
     def on_message_input_switched(self) -> None:
         self._is_ask = not self._is_ask
@@ -176,7 +203,8 @@ class ConversationDetail(ScreenView):
         if self._is_ask and len(others) == 1:
             ask = MakeAsk(to=others[0], body=text, conversation_id=self._ident, attachments=stored)
             receipt = await self.host.call(ask)
-            self.host.say(f"Asked {show_text(receipt.address)}: {receipt.flight_id} {receipt.state}", "green")
+            where = show_text(add_node(receipt.address or receipt.target, receipt.node))
+            self.host.say(f"Asked {where}: {receipt.flight_id} {receipt.state}", "green")
         else:
             sent = await self.host.call(Send(body=text, conversation_id=self._ident, attachments=stored))
             states = ", ".join(f"{show_text(one.address)} {one.state}" for one in sent.deliveries[:4])

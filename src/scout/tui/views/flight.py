@@ -5,15 +5,17 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.flight import FLIGHT
+from scout.policy.sentences import describe_receipt
 from scout.protocol.asks import FlightView as FlightRecord
 from scout.protocol.asks import GetFlight
 from scout.protocol.insight import Explanation, Step, Why
 from scout.protocol.observation import TailEntry, TailSession
 from scout.protocol.operations import build_command_line
-from scout.tui.describe import FLIGHT_MARKS, describe_live_line, measure_flight
+from scout.tui.describe import FLIGHT_MARKS, describe_live_line, measure_flight, name_target
 from scout.tui.flight_actions import FlightActions
 from scout.tui.pane import TextPane
 from scout.tui.text import Paragraph, fit, format_clock, format_duration, read_clock, show_text
@@ -42,7 +44,7 @@ class FlightDetail(FlightActions, ScreenView):
 
     @property
     def subject(self) -> str:
-        return f"{show_text(self._flight.target_address)} · {self._ident}" if self._flight else self._ident
+        return f"{name_target(self._flight)} · {self._ident}" if self._flight else self._ident
 
     def compose(self) -> ComposeResult:
         yield TextPane(id="flight")
@@ -75,10 +77,12 @@ class FlightDetail(FlightActions, ScreenView):
         running = flight.state not in FLIGHT.terminal
         says = f" · {describe_live_line(flight, names)}" if running else ""
         model = " ".join(filter(None, (flight.harness_observed, flight.model_observed)))
-        by = show_text(names.name(flight.requester_address))
+        by = show_text(names.name(flight.requester_address, flight.requester_node))
+        way = show_text(describe_receipt(to_plain(flight.mesh))) if flight.mesh else ""
         blocks = [
             Paragraph(f"{live}{says}", style),
             Paragraph(f"asked by {by}{f' · {model}' if model else ''} · attempt {flight.attempt}", "dim"),
+            *([Paragraph(f"the ask {way}", "dim")] if way else []),
             Paragraph(""),
             *self._build_timeline(flight),
             Paragraph(""),

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from scout.model.flight import FLIGHT
 from scout.protocol.asks import FlightView as FlightRecord
 from scout.protocol.asks import ListFlights
-from scout.tui.describe import FLIGHT_MARKS, describe_live_line, describe_state
+from scout.tui.describe import FLIGHT_MARKS, describe_live_line, describe_state, name_target
 from scout.tui.flight_actions import FlightActions
 from scout.tui.rows import Row, RowColumn, RowList, build_note
 from scout.tui.text import show_text
@@ -64,7 +64,7 @@ class FlightsView(FlightActions, ScreenView):
             flight.id,
             (
                 FLIGHT_MARKS[flight.state],
-                (show_text(flight.target_address), ""),
+                (name_target(flight), ""),
                 (text, "" if is_open else "dim"),
                 describe_state(flight),
             ),

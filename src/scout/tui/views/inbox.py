@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 
 from scout.base.refusal import Refused, WrongState
-from scout.model.allowance import AllowanceScope
+from scout.model.access.allowance import AllowanceScope
 from scout.model.attention import AttentionMove, Risk
 from scout.protocol.attention import (
     AnswerAttention,

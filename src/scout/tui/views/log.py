@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 
 from scout.base.codec import to_plain
 from scout.policy.sentences import find_subject
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.tui.rows import Row, RowList, build_note
 from scout.tui.sentences import build_event_row
 from scout.tui.text import show_text

@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 
 from scout.protocol.overview import MarkLooked, Now, ShowNow, ShowStatus, Status
-from scout.tui.describe import FLIGHT_MARKS, RISK_MARKS, describe_live_line, describe_state
+from scout.tui.describe import FLIGHT_MARKS, RISK_MARKS, describe_live_line, describe_state, name_target
 from scout.tui.rows import Row, RowColumn, RowList, build_note, build_title
 from scout.tui.text import format_age, shorten_ids, show_text
 from scout.tui.view import ScreenView
@@ -69,7 +69,7 @@ class NowView(ScreenView):
                 item.id,
                 (
                     RISK_MARKS[item.risk],
-                    (show_text(item.agent_address) or "scout", ""),
+                    (show_text(self.host.names.name(item.agent_address, item.agent_node)) or "scout", ""),
                     (shorten_ids(show_text(item.title)), "bold"),
                     (f"{item.kind} {format_age(item.created_at)}", "dim"),
                 ),
@@ -87,7 +87,7 @@ class NowView(ScreenView):
                 flight.id,
                 (
                     FLIGHT_MARKS[flight.state],
-                    (show_text(flight.target_address), ""),
+                    (name_target(flight), ""),
                     (f"{show_text(flight.body)[:60]} · {describe_live_line(flight, self.host.names)}", ""),
                     describe_state(flight),
                 ),
@@ -107,7 +107,7 @@ class NowView(ScreenView):
                 flight.id,
                 (
                     FLIGHT_MARKS[flight.state],
-                    (show_text(flight.target_address), ""),
+                    (name_target(flight), ""),
                     (describe_live_line(flight, self.host.names), ""),
                     (f"{format_age(flight.finished_at)} ago".replace("now ago", "now"), "dim"),
                 ),

@@ -2,7 +2,7 @@
 // Buttons and forms in the document: each calls one operation, as its data says.
 
 import { call, copy, describeRefusal, showRefusal } from "./api.js";
-import { findPlace, toast } from "./dom.js";
+import { el, findPlace, toast, visible } from "./dom.js";
 import { refreshSoon } from "./refresh.js";
 import { signOut } from "./session.js";
 
@@ -64,17 +64,25 @@ async function submit(form) {
     const files = /** @type {HTMLInputElement | null} */ (form.querySelector("input[data-files]"))?.files ?? [];
     const attachments = await Promise.all([...files].map(upload));
     const sent = { ...JSON.parse(form.dataset.parameters ?? "{}"), ...readFields(form), ...(attachments.length ? { attachments } : {}) };
-    await call(form.dataset.form ?? "", sent);
+    const result = await call(form.dataset.form ?? "", sent);
     for (const field of form.querySelectorAll("[data-draft]")) forget(field);
     if (form.dataset.form !== "agent.config") form.reset();
     form.closest("details[data-focus]")?.removeAttribute("open");
-    toast(form.dataset.done ?? "Done.");
+    if (form.dataset.command) showCommand(form.dataset.done ?? "", form.dataset.command, result);
+    else toast(form.dataset.done ?? "Done.");
     refreshSoon(0);
   } catch (error) {
     form.append(await describeRefusal(error, () => refreshSoon(0)));
   } finally {
     press?.removeAttribute("aria-busy");
   }
+}
+
+/** Show a command with a value of the result, to be copied; it stays until it is closed. @param {string} says @param {string} command @param {any} result */
+function showCommand(says, command, result) {
+  const whole = command.replace(/\{(\w+)\}/, (_, name) => String(result?.[name] ?? ""));
+  const copied = el("button", { type: "button", class: "button", "data-copy": whole }, "Copy");
+  toast(says, "kept", el("div", { class: "command" }, el("code", {}, visible(whole)), copied));
 }
 
 /** @param {HTMLFormElement} form @returns {Record<string, any>} */

@@ -46,13 +46,13 @@ export function shorten(id) {
 }
 
 /**
- * Show a message for a while. A refusal stays until it is closed.
- * @param {string} text @param {"done" | "refusal"} [kind] @param {Node | null} [more]
+ * Show a message for a while. A refusal, or a text that the reader needs, stays until it is closed.
+ * @param {string} text @param {"done" | "refusal" | "kept"} [kind] @param {Node | null} [more]
  */
 export function toast(text, kind = "done", more = null) {
   const box = document.getElementById("toasts");
   const made = el("div", { class: "toast", "data-kind": kind }, visible(text), more);
-  if (kind === "refusal") made.append(el("div", { class: "remedies" }, button("Close", () => made.remove())));
+  if (kind !== "done") made.append(el("div", { class: "remedies" }, button("Close", () => made.remove())));
   else setTimeout(() => made.remove(), 4000);
   box?.append(made);
   while (box && box.childElementCount > 4) box.firstElementChild?.remove();

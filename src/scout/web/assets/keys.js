@@ -53,7 +53,7 @@ function perform(key) {
     case "t": return press(current ?? document, "[data-operation='flight.retry']") || pressKey(current, key);
     case "a": return focusAnswer(current);
     case "Y": return press(current, ".standing .button[data-operation]");
-    default: return /^[1-9]$/.test(key) ? goTo(Number(key)) : pressKey(current, key);
+    default: return /^[0-9]$/.test(key) ? goTo(Number(key) || 10) : pressKey(current, key);
   }
 }
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 from scout.model.agent import Lifecycle, WakePolicy
+from scout.policy.sentences import add_node, describe_presence
 from scout.protocol.agents import AgentDetail, AgentView, ShowAgent, Who
 from scout.protocol.asks import ListFlights
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.work import ListWork, WorkView
 from scout.web.html import Child, Html, join, tag
 from scout.web.layout import PageBody
@@ -41,10 +42,11 @@ _COLUMNS = (
 _ORDERS: dict[str, Callable[[AgentView], str]] = {
     "path": lambda one: "",
     "branch": lambda one: one.birth_branch or "no branch",
-    "project": lambda one: one.project_root or "no project",
+    "project": lambda one: one.project_root or ("on another node" if one.is_remote else "no project"),
+    "node": lambda one: one.node,
 }
 _SHOWN = 50  # agents of one page
-_FAMILIES = ("collab.agent", "collab.endpoint", "collab.flight", "collab.session")
+_FAMILIES = ("collab.agent", "collab.endpoint", "collab.flight", "collab.node", "collab.session")
 
 
 async def show_agents(request: PageRequest) -> PageBody:
@@ -56,6 +58,7 @@ async def show_agents(request: PageRequest) -> PageBody:
         Who(
             query=words or None,
             retired=request.get_flag("retired"),
+            all_nodes=True,
             limit=_SHOWN,
             cursor=request.query.get("cursor") or None,
             at=request.at,
@@ -109,7 +112,14 @@ def _list_cells(one: AgentView) -> tuple[Html, Html, Html, str, Html]:
     harness = " ".join(filter(None, (one.config.harness, one.config.model)))
     shown = tag("span", str(one.path), cls="path")
     state = "retired" if one.lifecycle is Lifecycle.RETIRED else one.status
-    return show_state(state, state), show_address(one.address), shown, harness, show_time(one.last_active_at)
+    presence = show_state(state, describe_presence(state, one.program_state))
+    name = show_address(one.address, _find_node(one))
+    return presence, name, shown, harness, show_time(one.last_active_at)
+
+
+def _find_node(agent: AgentView) -> str | None:
+    """Return the node of an agent of another node."""
+    return agent.node if agent.is_remote else None
 
 
 # -- one agent -----------------------------------------------------------------------------------------
@@ -129,7 +139,7 @@ async def show_agent(request: PageRequest) -> PageBody:
     main = join(
         build_panel("Ask", build_ask_box(agent.address), cls="wide"),
         _show_facts(agent),
-        _show_settings(agent),
+        _show_elsewhere(agent) if agent.is_remote else _show_settings(agent),
         build_panel(
             "Flights",
             list_flights("flights", "Flights", flights.items, empty=empty),
@@ -145,8 +155,8 @@ async def show_agent(request: PageRequest) -> PageBody:
         ),
     )
     body = tag("div", main, cls="columns", data_ask_to=agent.address)
-    actions = None if moment else _list_actions(agent)
-    heading = tag("span", agent.address, cls="mono")
+    actions = None if moment or agent.is_remote else _list_actions(agent)
+    heading = tag("span", add_node(agent.address, _find_node(agent)), cls="mono")
     return PageBody(agent.address, body, ("collab",), heading, actions, moment=moment)
 
 
@@ -175,7 +185,8 @@ def _show_facts(agent: AgentDetail) -> Html:
         for one in agent.sessions[:5]
     ]
     facts = (
-        ("State", show_state(state, state)),
+        ("State", show_state(state, describe_presence(state, agent.program_state))),
+        ("Node", _find_node(agent)),
         ("Path", tag("code", str(agent.path))),
         ("Canonical", tag("code", agent.canonical)),
         ("Aliases", ", ".join(agent.aliases)),
@@ -185,11 +196,21 @@ def _show_facts(agent: AgentDetail) -> Html:
         ("Role", agent.tool_role),
         ("Open flights", agent.open_flights),
         ("Unread", agent.unread),
-        ("Sessions", join(*sessions) if sessions else "none"),
+        ("Sessions", None if agent.is_remote else join(*sessions) if sessions else "none"),
         ("Notes", join(*(tag("div", one) for one in agent.notes)) if agent.notes else None),
-        ("In the terminal", show_command(f"scout open {agent.address}")),
+        ("In the terminal", None if agent.is_remote else show_command(f"scout open {agent.address}")),
     )
     return build_panel("About", show_facts(facts))
+
+
+def _show_elsewhere(agent: AgentDetail) -> Html:
+    """Return what can be done only on the agent's own node."""
+    commands = [
+        tag("p", show_command(f"scout {words} {agent.canonical}"))
+        for words in ("open", "session tail", "interrupt", "agent config", "agent retire")
+    ]
+    words = f"Its sessions, settings and programs are on {agent.node}. Run these there:"
+    return build_panel(f"On {agent.node}", tag("p", words), commands, ident="elsewhere")
 
 
 def _show_settings(agent: AgentDetail) -> Html:

@@ -5,6 +5,7 @@ from scout.web.drawing import Part, draw_progress, draw_strip
 from scout.web.html import Child, Html, tag
 from scout.web.icons import NAMES, draw_icon
 from scout.web.layout import PageBody
+from scout.web.mesh_picture import draw_mesh
 from scout.web.parts import (
     Column,
     build_button,
@@ -37,6 +38,7 @@ from scout.web.views.agents import show_settings_form
 from scout.web.views.flight import show_patch
 from scout.web.views.inbox import build_bulk
 from scout.web.views.items import show_item
+from scout.web.views.mesh import show_steps
 from scout.web.views.request import PageRequest
 from scout.web.views.session import build_transcript
 from scout.web.views.talk import build_ask_box, show_post
@@ -92,6 +94,8 @@ def _list_panels() -> tuple[Html, ...]:
         ("Bars", _show_bars()),
         ("Usage plots", _show_usage()),
         ("Agent tree", tag("div", draw_tree(samples.TREE), _show_indents(), cls="tree-box")),
+        ("Mesh", tag("div", draw_mesh(samples.MESH, samples.NODES), cls="tree-box")),
+        ("First steps", show_steps()),
         ("Moments", _show_time()),
         ("Forms", _show_forms()),
         ("Dialogs and messages", _show_dialog()),
@@ -167,10 +171,11 @@ def _show_dialog() -> Html:
     option = tag("li", tag("span", "@arc"), tag("span", "agent, online", cls="hint"))
     found = tag("div", field, tag("ul", option, cls="options"), cls="complete")
     toast = tag("div", "Approved.", cls="toast")
+    kept = tag("div", "Run this on the other machine.", show_command("scout mesh join"), cls="toast")
     remedies = tag("div", tag("button", "scout up", type="button", cls="button primary"), cls="remedies")
     refused = tag("div", tag("p", "The daemon does not answer.", cls="refusal"), remedies, cls="refused")
     announced = tag("button", "3 new, show", type="button", cls="announce")
-    return tag("div", head, tag("div", keys, found, toast, refused, announced, cls="dialog-body"))
+    return tag("div", head, tag("div", keys, found, toast, kept, refused, announced, cls="dialog-body"))
 
 
 def _show_colours() -> Html:

@@ -5,11 +5,12 @@ from typing import Any
 from scout.base.ids import derive_id
 from scout.base.refusal import Remedy
 from scout.base.time import Time
+from scout.model.access.permission import PermissionRequest
 from scout.model.agent import Lifecycle, ToolRole
 from scout.model.attention import AttentionKind, AttentionState, Risk, list_actions
 from scout.model.conversation import Attachment, DeliveryReceipt
-from scout.model.history import Moment
-from scout.model.permission import PermissionRequest
+from scout.model.moment import Moment
+from scout.model.node import NodeState
 from scout.model.ref import Ref
 from scout.model.status import AgentStatus
 from scout.model.usage import Counters, Totals
@@ -26,10 +27,11 @@ from scout.protocol.insight import (
     UsageCaps,
     UsageReport,
 )
+from scout.protocol.mesh import MeshView, NodeView
 from scout.protocol.observation import Tail, TailEntry
 from scout.protocol.overview import Activity
 from scout.protocol.talk import MessageLine, MessageView
-from scout.protocol.tree_view import TreeAgent, TreeFacts
+from scout.protocol.tree.view import TreeAgent, TreeFacts
 from scout.protocol.work import WorkView
 
 WHEN = Time.parse("2026-01-02T08:41:00Z")
@@ -233,4 +235,11 @@ TREE = (
     _build_tree_agent(4, 3, AgentStatus.OFFLINE),
     _build_tree_agent(5, 4, AgentStatus.WAITING),
     _build_tree_agent(6, 5, AgentStatus.WAKING),
+)
+
+MESH = MeshView(member=True, node="desk", url="tls://192.0.2.7:7433", founder=True, connected=True, nodes=3)
+NODES = (
+    NodeView(id="nod_1", name="desk", state=NodeState.ONLINE, here=True, founder=True, agents=4),
+    NodeView(id="nod_2", name="mini", state=NodeState.ONLINE, agents=1),
+    NodeView(id="nod_3", name="studio", state=NodeState.UNREACHABLE, agents=2, queued=3),
 )

@@ -5,8 +5,8 @@ from http import HTTPStatus
 
 from scout.base.refusal import Refused, get_status
 from scout.policy.tree.finish import FinishChoice
-from scout.protocol.finish import FinishAgent, FinishOption, FinishReport
-from scout.protocol.tree_view import ShowTree, TreeAgent
+from scout.protocol.tree.finish import FinishAgent, FinishOption, FinishReport
+from scout.protocol.tree.view import ShowTree, TreeAgent
 from scout.web.html import Child, Html, join, tag
 from scout.web.layout import PageBody
 from scout.web.parts import (

@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.flight import FlightState
-from scout.model.history import Moment
+from scout.model.moment import Moment
+from scout.policy.sentences import describe_receipt
 from scout.protocol.asks import FlightView, GetFlight
 from scout.protocol.insight import Explanation, Why
 from scout.protocol.observation import Diff, ShowDiff, TailSession
@@ -38,7 +40,14 @@ from scout.web.views.why import list_decisions
 
 _OPEN = (FlightState.QUEUED, FlightState.RUNNING, FlightState.WAITING)
 _SHOWN = 2000  # lines of a patch
-_FAMILIES = ("collab.flight", "collab.delivery", "collab.session", "collab.attention", "collab.message")
+_FAMILIES = (
+    "collab.envelope",
+    "collab.flight",
+    "collab.delivery",
+    "collab.session",
+    "collab.attention",
+    "collab.message",
+)
 
 
 async def show_flight(request: PageRequest) -> PageBody:
@@ -65,11 +74,20 @@ async def show_flight(request: PageRequest) -> PageBody:
 
 async def _show_present(request: PageRequest, flight: FlightView) -> Html:
     """Return what is known only now: the live output, and what changed in the work tree."""
+    if flight.target_node is not None:
+        return _show_elsewhere(flight, flight.target_node)
     diff = await _read_diff(request.scout, flight.id) if request.get_flag("diff") else None
     return join(
         await _show_output(request.scout, flight),
         _show_changes(flight, diff, asked=request.get_flag("diff")),
     )
+
+
+def _show_elsewhere(flight: FlightView, node: str) -> Html:
+    """Return what can be seen only on the node that runs the flight."""
+    commands = [tag("p", show_command(f"scout {words} {flight.id}")) for words in ("flight get", "diff")]
+    words = f"Its session, its output and its work tree are on {node}. Run these there:"
+    return build_panel(f"On {node}", tag("p", words), commands, cls="wide", ident="elsewhere")
 
 
 def _read_until(why: Explanation, moment: Moment | None) -> Explanation:
@@ -103,8 +121,9 @@ def _show_facts(flight: FlightView) -> Html:
             ),
             ("Waits for", f"{on.kind.replace('_', ' ')} {on.ref or ''}" if on is not None else None),
             ("Until", show_time(on.until) if on is not None and on.until is not None else None),
-            ("From", show_address(flight.requester_address)),
-            ("To", show_address(flight.target_address)),
+            ("From", show_address(flight.requester_address, flight.requester_node)),
+            ("To", show_address(flight.target_address, flight.target_node)),
+            ("On its way", f"The ask {describe_receipt(to_plain(flight.mesh))}." if flight.mesh else None),
             ("Conversation", link_conversation(flight.conversation_id, shorten(flight.conversation_id))),
             (
                 "Session",

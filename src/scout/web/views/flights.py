@@ -89,4 +89,5 @@ def _list_cells(flight: FlightView) -> tuple[Html, Html, Html, Html, Html]:
     said = flight.error.message if flight.error else flight.output or flight.reason
     why = tag("span", cut(said, 120), data_field="reason", cls="quiet")
     at = flight.finished_at or flight.started_at or flight.created_at
-    return show_state(flight.state), show_address(flight.target_address), what, why, show_time(at)
+    name = show_address(flight.target_address, flight.target_node)
+    return show_state(flight.state), name, what, why, show_time(at)

@@ -1,7 +1,7 @@
 """Attention items: what is to be decided, exactly, and the buttons that decide it."""
 
+from scout.model.access.permission import PermissionRequest
 from scout.model.attention import AttentionMove, AttentionState
-from scout.model.permission import PermissionRequest
 from scout.protocol.attention import AttentionView
 from scout.web.html import Child, Html, join, tag
 from scout.web.parts import (
@@ -40,7 +40,7 @@ def show_item(item: AttentionView, *, selectable: bool = False, past: bool = Fal
         box,
         tag("span", item.kind, cls="kind"),
         show_risk(item.risk),
-        tag("span", "from ", show_address(item.agent_address))
+        tag("span", "from ", show_address(item.agent_address, item.agent_node))
         if item.agent_id
         else tag("span", "from Scout"),
         link_flight(item.return_path.flight_id) if item.return_path.flight_id else None,

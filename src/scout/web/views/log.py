@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 from scout.base.codec import to_plain
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import AnyEvent, get_event_type
-from scout.model.history import Moment
+from scout.model.moment import Moment
 from scout.policy.sentences import find_subject
 from scout.protocol.agents import Who
-from scout.protocol.overview import ReadLog
+from scout.protocol.log import ReadLog
 from scout.protocol.request import Page
 from scout.web.html import EMPTY, Html, join, tag
 from scout.web.layout import PageBody
@@ -52,11 +52,10 @@ async def show_log(request: PageRequest) -> PageBody:
     moment = await _find_moment(request)
     found = await request.scout.call(_build_request(request, filters, moment))
     names = await find_names(request.scout, found.items)
+    activity = await read_activity(request.scout) if request.at is None else None
     pager = _build_pager(request, filters, found, moment)
     body = list_events("log", found.items, names, empty=_show_nothing(found))
-    slider = None
-    if request.at is None:
-        slider = build_slider(await read_activity(request.scout), PastPlace("/", {}), None)
+    slider = build_slider(activity, PastPlace("/", {}), None) if request.at is None else None
     main = join(slider, _build_filters(request, filters), tag("div", body, cls="sheet"), pager)
     paged = "before" in request.query or "after" in request.query
     return PageBody("Log", main, () if paged else ("collab",), moment=moment, read_only=True)

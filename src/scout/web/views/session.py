@@ -22,7 +22,7 @@ from scout.web.parts import (
 from scout.web.views.request import PageRequest
 from scout.web.views.sessions import build_stop, show_memory, show_processor
 
-_FAMILIES = ("collab.session",)
+_FAMILIES = ("collab.session", "collab.endpoint")
 _LINES = 100
 
 
@@ -53,7 +53,7 @@ def _show_facts(session: SessionView, tail: Tail | None) -> Html:
     flight = link_flight(session.flight_id) if session.flight_id else None
     ended = show_time(session.ended_at, ago=False) if session.ended_at else None
     facts = (
-        ("State", show_state(session.state)),
+        ("State", show_state(session.state, session.program_state or session.state)),
         ("Agent", show_address(session.address)),
         ("Works on", flight),
         ("Harness", session.harness),

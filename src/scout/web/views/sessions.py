@@ -1,12 +1,13 @@
 """Sessions: everything that harnesses run on this machine, also what Scout does not know."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from scout.base.refusal import Remedy
+from scout.base.refusal import Refused, Remedy
 from scout.model.session import ProcessLoad, SessionState
-from scout.protocol.observation import HarnessObservation, ShowTopology, Sighting
+from scout.protocol.observation import HarnessObservation, ShowTopology, Sighting, TailSession
 from scout.protocol.operations import build_command_line
-from scout.protocol.sessions import ListedSession, ListSessions
+from scout.protocol.scout import Scout
+from scout.protocol.sessions import GetSession, ListedSession, ListSessions
 from scout.web.drawing import show_amount
 from scout.web.html import EMPTY, Child, Html, join, tag
 from scout.web.layout import PageBody
@@ -26,8 +27,9 @@ from scout.web.parts import (
 )
 from scout.web.views.request import PageRequest
 
-_FAMILIES = ("collab.session",)
+_FAMILIES = ("collab.session", "collab.endpoint")
 _SHOWN = 100
+_TOLD = 20  # sessions whose tokens and context are read
 _COLUMNS = (
     Column("State", "c-state"),
     Column("Agent", "c-agent"),
@@ -36,6 +38,7 @@ _COLUMNS = (
     Column("Folder", "c-wide"),
     Column("CPU", "c-number c-wide"),
     Column("Memory", "c-number"),
+    Column("Tokens", "c-number c-wide"),
     Column("Idle", "c-when"),
     Column("Actions", "c-act"),
 )
@@ -59,8 +62,9 @@ async def show_sessions(request: PageRequest) -> PageBody:
     )
     kept = {**({"all": "1"} if every else {}), **({"at": request.at} if request.at else {})}
     pager = build_pager("/sessions", kept, found.next)
+    used = {} if request.at else await _read_use(request.scout, found.items)
     main = join(
-        build_panel("Sessions of agents", _list_known(found.items), pager, ident="known", cls="wide"),
+        build_panel("Sessions of agents", _list_known(found.items, used), pager, ident="known", cls="wide"),
         build_panel("Not known to Scout", await _show_unknown(request, every), ident="unknown", cls="wide"),
     )
     switch = tag(
@@ -88,8 +92,36 @@ async def _show_unknown(request: PageRequest, every: bool) -> Html:
     return _list_unknown([one for one in seen.items if one.session_id is None], seen.harnesses)
 
 
-def _list_known(sessions: Iterable[ListedSession]) -> Html:
-    rows = [(one.id, f"/sessions/{one.id}", _list_cells(one)) for one in sessions]
+async def _read_use(scout: Scout, sessions: Iterable[ListedSession]) -> dict[str, Html]:
+    """Return the tokens of the newest live sessions, and how full their contexts are, where that is told."""
+    live = [one for one in sessions if one.state is not SessionState.ENDED]
+    return {one.id: await _read_tokens(scout, one.id) for one in live[:_TOLD]}
+
+
+async def _read_tokens(scout: Scout, ident: str) -> Html:
+    try:
+        total = (await scout.call(GetSession(session_id=ident))).tokens.total_tokens
+    except Refused:  # it has ended and is gone
+        return EMPTY
+    try:
+        tail = await scout.call(TailSession(session_id=ident, limit=1))
+    except Refused:  # its harness has no transcript, or the reader may not see it
+        return show_tokens(total, None, None)
+    return show_tokens(total, tail.context_tokens, tail.context_window)
+
+
+def show_tokens(total: int, context: int | None, window: int | None) -> Html:
+    """Return the tokens that a session used, and the share of its context that is full."""
+    share = f"{100 * context / window:.0f} %" if context and window else ""
+    words = " · ".join(part for part in (show_amount(total) if total else "", share) if part)
+    if not words:
+        return tag("span", "–", cls="quiet", title="the harness tells none")
+    full = f", {context:,} of {window:,} in its context" if share else ""
+    return tag("span", words, title=f"{total:,} tokens used{full}")
+
+
+def _list_known(sessions: Iterable[ListedSession], used: Mapping[str, Html]) -> Html:
+    rows = [(one.id, f"/sessions/{one.id}", _list_cells(one, used.get(one.id, EMPTY))) for one in sessions]
     empty = show_empty(
         "No session is running.",
         "A session starts when an agent is asked. You can also start one:",
@@ -98,8 +130,9 @@ def _list_known(sessions: Iterable[ListedSession]) -> Html:
     return build_list("sessions", "Sessions of agents", _COLUMNS, rows, empty=empty)
 
 
-def _list_cells(one: ListedSession) -> tuple[Child, ...]:
-    state = tag("a", show_state(one.state), href=f"/sessions/{one.id}", cls="plain")
+def _list_cells(one: ListedSession, tokens: Html) -> tuple[Child, ...]:
+    shown = show_state(one.state, one.program_state or one.state)
+    state = tag("a", shown, href=f"/sessions/{one.id}", cls="plain")
     ended = one.state is SessionState.ENDED
     stop = None if ended else build_stop(one.id, one.address)
     return (
@@ -110,6 +143,7 @@ def _list_cells(one: ListedSession) -> tuple[Child, ...]:
         tag("span", one.cwd or "", title=one.cwd),
         show_processor(one.load),
         show_memory(one.load),
+        tokens,
         show_time(one.last_event_at or one.created_at),
         [None if ended else build_copy(f"scout open {one.id}"), stop],
     )

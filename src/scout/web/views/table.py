@@ -11,6 +11,7 @@ from scout.web.views.flight import show_flight
 from scout.web.views.flights import show_flights
 from scout.web.views.inbox import show_inbox
 from scout.web.views.log import show_log
+from scout.web.views.mesh import show_mesh
 from scout.web.views.now import show_now
 from scout.web.views.request import View
 from scout.web.views.schedules import show_schedule, show_schedules
@@ -35,6 +36,7 @@ NAV = (
     NavLink("/log", "Log", "log", "l", _FLEET),
     NavLink("/sessions", "Sessions", "sessions", "s", _MACHINE),
     NavLink("/tree", "Tree", "tree", "t", _MACHINE),
+    NavLink("/mesh", "Mesh", "mesh", "m", _MACHINE),
     NavLink("/schedules", "Schedules", "schedules", "d", _MACHINE),
     NavLink("/usage", "Usage", "usage", "u", _MACHINE),
 )
@@ -55,6 +57,7 @@ _VIEWS: dict[str, View] = {
     "/sessions/*": show_session,
     "/tree": show_tree,
     "/tree/*": show_finish,
+    "/mesh": show_mesh,
     "/schedules": show_schedules,
     "/schedules/*": show_schedule,
     "/usage": show_usage,

@@ -1,9 +1,12 @@
 """Conversations: the list, one thread with its receipts, and the boxes to write in."""
 
 import json
+from urllib.parse import urlencode
 
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.model.conversation import Attachment, ConversationKind
+from scout.policy.sentences import add_node, describe_receipt
 from scout.protocol.channels import ConversationView, GetConversation
 from scout.protocol.scout import Scout
 from scout.protocol.talk import GetMessage, Latest, LatestItem, ListMessages, MessageLine, MessageView
@@ -32,8 +35,10 @@ _COLUMNS = (
     Column("Unread", "c-number"),
     Column("When", "c-when"),
 )
+_FAMILIES = ("collab.message", "collab.delivery", "collab.conversation", "collab.flight", "collab.envelope")
 _POSTS = 40
 _RECEIPTS = 20  # newest messages whose deliveries are shown
+_LONG = 20_000  # characters of one message; the rest is shown on request
 
 
 async def show_conversations(request: PageRequest) -> PageBody:
@@ -66,7 +71,8 @@ async def show_conversation(request: PageRequest) -> PageBody:
         )
     )
     seen = await _read_receipts(scout, found.items[-_RECEIPTS:])
-    posts = [show_post(one, seen.get(one.id)) for one in found.items]
+    more = None if request.query.get("whole") else _build_whole_link(request)
+    posts = [show_post(one, seen.get(one.id), more) for one in found.items]
     thread = (
         tag("div", posts, cls="thread", data_list="thread")
         if posts
@@ -78,9 +84,8 @@ async def show_conversation(request: PageRequest) -> PageBody:
         tag("div", thread, cls="panel wide"),
         build_panel("Write", _build_reply_box(conversation), cls="wide"),
     )
-    families = ("collab.message", "collab.delivery", "collab.conversation", "collab.flight")
     title = conversation.name or _name_dm(conversation)
-    return PageBody(title, tag("div", main, cls="columns"), families)
+    return PageBody(title, tag("div", main, cls="columns"), _FAMILIES)
 
 
 async def _read_receipts(scout: Scout, messages: tuple[MessageLine, ...]) -> dict[str, MessageView]:
@@ -94,11 +99,12 @@ async def _read_receipts(scout: Scout, messages: tuple[MessageLine, ...]) -> dic
 
 
 def _name_dm(conversation: ConversationView) -> str:
-    return " and ".join(member.address for member in conversation.members[:4]) or shorten(conversation.id)
+    names = [add_node(one.address, one.node) for one in conversation.members[:4]]
+    return " and ".join(names) or shorten(conversation.id)
 
 
 def _show_members(conversation: ConversationView) -> Html:
-    members = [join(show_address(one.address), " ") for one in conversation.members[:30]]
+    members = [join(show_address(one.address, one.node), " ") for one in conversation.members[:30]]
     facts = (
         ("Kind", conversation.kind),
         ("Members", join(*members) if members else None),
@@ -107,11 +113,20 @@ def _show_members(conversation: ConversationView) -> Html:
     return build_panel("About", show_facts(facts), cls="wide")
 
 
-def show_post(message: MessageLine, seen: MessageView | None) -> Html:
-    """Return one message with its files, and what became of it."""
+def _build_whole_link(request: PageRequest) -> str:
+    """Return the address of the same page with long messages in full."""
+    kept = {name: value for name, value in request.query.items() if name in ("cursor", "at")}
+    return f"/conversations/{request.segments[0]}?{urlencode({**kept, 'whole': '1'})}"
+
+
+def show_post(message: MessageLine, seen: MessageView | None, more: str | None = None) -> Html:
+    """Return one message with its files, and what became of it.
+
+    With `more`, a very long text is cut, and that is the link to all of it.
+    """
     head = tag(
         "header",
-        show_address(message.sender_address),
+        show_address(message.sender_address, message.sender_node),
         tag("span", message.kind, cls="quiet") if message.kind != "chat" else None,
         link_flight(message.flight_id, "flight") if message.flight_id else None,
         show_time(message.created_at),
@@ -121,13 +136,17 @@ def show_post(message: MessageLine, seen: MessageView | None) -> Html:
     text = (
         tag("p", "(redacted)", cls="quiet")
         if message.redacted_at
-        else tag("div", lines(message.body), cls="post-text")
+        else tag("div", lines(message.body if more is None else message.body[:_LONG]), cls="post-text")
     )
+    rest = len(message.body) - _LONG
     files = [_show_attachment(one) for one in message.attachments]
     return tag(
         "article",
         head,
         text,
+        tag("a", f"{rest:,} more characters: show long messages in full", href=more)
+        if more is not None and rest > 0
+        else None,
         tag("div", files, cls="files") if files else None,
         _show_receipt(seen) if seen is not None else None,
         cls="post",
@@ -156,10 +175,11 @@ def _show_receipt(seen: MessageView) -> Html | None:
     rows = [
         tag(
             "li",
-            show_address(one.address),
+            show_address(one.address, one.mesh.node if one.mesh else None),
             " ",
             show_state(one.state, one.state),
             tag("span", one.reason, cls="quiet"),
+            tag("span", f" The message {describe_receipt(to_plain(one.mesh))}.") if one.mesh else None,
         )
         for one in seen.deliveries
     ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from scout.protocol.reservations import ListReservations, ReservationView
-from scout.protocol.tree_view import AgentTree, ShowTree, TreeAgent, TreeFacts
+from scout.protocol.tree.view import AgentTree, ShowTree, TreeAgent, TreeFacts
 from scout.web.html import Child, Html, join, tag
 from scout.web.layout import PageBody
 from scout.web.parts import (

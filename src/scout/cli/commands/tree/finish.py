@@ -18,12 +18,12 @@ from scout.cli.operations.build import (
     run_guarded,
     tidy_parameters,
 )
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.finished import count, show_finish, show_finished_trees
 from scout.cli.output.own_name import say_you
 from scout.cli.waiting.progress import TICK, ProgressLine
-from scout.protocol.finish import FinishAgent, FinishDone
-from scout.protocol.operations import OPERATIONS
+from scout.protocol.tree.finish import FinishAgent, FinishDone
 
 _POLL = 30.0  # seconds of one long poll without a terminal
 _TAIL = 40  # lines of the output of a failed check command
@@ -44,14 +44,14 @@ With --all-done, every agent below ADDRESS that is done is merged, leaves first.
 
 def _run_finish(all_done: bool, yes: bool, **given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"), key=given.pop("key", None))
-    row = OPERATIONS["finish.done" if all_done else "finish"]
+    row = find_operation("finish.done" if all_done else "finish")
     run_guarded(lambda: _run(row.name, given, manner, yes), manner.as_json)
 
 
 def _run(operation: str, given: dict[str, Any], manner: Options, yes: bool) -> int:
     if operation == "finish.done":
         return _finish_done(given, manner)
-    parameters = tidy_parameters(OPERATIONS["finish"], given)
+    parameters = tidy_parameters(find_operation("finish"), given)
     if not parameters.get("address"):
         message = "name the agent, or give --all-done"
         raise RefusalError.of(
@@ -85,7 +85,7 @@ def _finish_done(given: dict[str, Any], manner: Options) -> int:
         message = f"--all-done merges; it takes no --{wrong[0]}"
         raise RefusalError.of("bad_request", message, field=wrong[0])
     line = manner.line()
-    told = _call(line, FinishDone.route, tidy_parameters(OPERATIONS["finish.done"], own), manner)
+    told = _call(line, FinishDone.route, tidy_parameters(find_operation("finish.done"), own), manner)
     if manner.as_json:
         print_out(json.dumps(told))
     else:
@@ -134,7 +134,7 @@ def _note_output(problem: RefusalError, manner: Options) -> None:
 
 
 def _build_parameters() -> list[click.Parameter]:
-    found = build_parameters(OPERATIONS["finish"], frozenset({"wait"}))
+    found = build_parameters(find_operation("finish"), frozenset({"wait"}))
     for one in found:
         if isinstance(one, click.Argument):
             one.required = False  # --all-done has a default
@@ -147,10 +147,10 @@ command = click.Command(
         *_build_parameters(),
         click.Option(["--all-done", "all_done"], is_flag=True, help="Merge every agent below that is done."),
         click.Option(["--yes", "yes"], is_flag=True, help="Do not ask before discarding."),
-        *build_common_options(OPERATIONS["finish"]),
+        *build_common_options(find_operation("finish")),
     ],
     callback=_run_finish,
     help=_HELP,
-    short_help=OPERATIONS["finish"].says,
+    short_help=find_operation("finish").says,
     epilog=build_epilog("finish"),
 )

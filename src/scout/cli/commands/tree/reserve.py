@@ -19,10 +19,10 @@ from scout.cli.operations.build import (
     tidy_parameters,
 )
 from scout.cli.operations.durations import Duration
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
 from scout.client.environment import get_current_directory
-from scout.protocol.operations import OPERATIONS
 
 _HELD = 7  # the exit code of a conflict
 _AWAY = ("not_running", "busy", "unauthenticated")
@@ -32,7 +32,7 @@ _EMPTY_TREE = ("hash-object", "-t", "tree", os.devnull)
 
 
 def _add() -> click.Command:
-    row = OPERATIONS["reserve.add"]
+    row = find_operation("reserve.add")
 
     def callback(**given: Any) -> None:
         manner = Options(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
@@ -64,7 +64,7 @@ def _add() -> click.Command:
 
 
 def _check() -> click.Command:
-    row = OPERATIONS["reserve.check"]
+    row = find_operation("reserve.check")
 
     def callback(paths: tuple[str, ...], staged: bool, folder: str | None, **given: Any) -> None:
         manner = Options(as_json=given["as_json"], act_as=given["act_as"])
@@ -106,7 +106,7 @@ def _show_check(
     """Check the paths and show who holds them. `quiet`: say nothing if they may be edited."""
     if not paths:
         raise RefusalError.of("bad_request", "which files? give their paths, or --staged", field="paths")
-    request = OPERATIONS["reserve.check"].request
+    request = find_operation("reserve.check").request
     assert request is not None
     answer: dict[str, Any] = line.call(request.route, {"paths": paths, "folder": folder})
     if as_json:

@@ -20,11 +20,11 @@ from scout.cli.operations.build import (
     run_guarded,
     tidy_parameters,
 )
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options, read_body
 from scout.cli.output.own_name import say_you
 from scout.cli.output.spawned import show_spawned
 from scout.cli.waiting.several import Watched, follow_all
-from scout.protocol.operations import OPERATIONS
 
 _PATIENCE = 7200.0  # seconds: setup commands may be slow
 _HELP = """Create child agents, each on a separate branch in its work tree.
@@ -50,20 +50,20 @@ def _run_spawn(panes: bool, wait: float | None, no_wait: bool, **given: Any) -> 
         wait=wait,
         no_wait=no_wait,
     )
-    parameters = tidy_parameters(OPERATIONS["spawn"], given)
+    parameters = tidy_parameters(find_operation("spawn"), given)
     run_guarded(lambda: _run(parameters, manner, panes), manner.as_json)
 
 
 command = click.Command(
     "spawn",
     params=[
-        *build_parameters(OPERATIONS["spawn"], _LEFT_OUT),
+        *build_parameters(find_operation("spawn"), _LEFT_OUT),
         *_OWN,
-        *build_common_options(OPERATIONS["spawn"]),
+        *build_common_options(find_operation("spawn")),
     ],
     callback=_run_spawn,
     help=_HELP,
-    short_help=OPERATIONS["spawn"].says,
+    short_help=find_operation("spawn").says,
     epilog=build_epilog("spawn"),
 )
 

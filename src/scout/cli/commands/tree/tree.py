@@ -14,9 +14,9 @@ from scout.cli.operations.build import (
     run_guarded,
     tidy_parameters,
 )
+from scout.cli.operations.table import find_operation
 from scout.cli.operations.verbs import Options
 from scout.cli.output.results import show
-from scout.protocol.operations import OPERATIONS
 
 _HELP = """Show the agents of this project as a tree: state, branch, work tree and current work.
 
@@ -57,8 +57,10 @@ def _run(scan: bool, reconcile: bool, fix: bool, given: dict[str, Any], manner: 
     if fix and not reconcile:
         raise RefusalError.of("bad_request", "--fix belongs to --reconcile", field="fix")
     if not scan and not reconcile:
-        return perform_operation(OPERATIONS["tree"], tidy_parameters(OPERATIONS["tree"], given), manner)
-    row = OPERATIONS["tree.scan" if scan else "tree.reconcile"]
+        return perform_operation(
+            find_operation("tree"), tidy_parameters(find_operation("tree"), given), manner
+        )
+    row = find_operation("tree.scan" if scan else "tree.reconcile")
     wanted = {name: value for name, value in given.items() if name in ("projectRoot", "projectroot")}
     other = [name for name, value in given.items() if value and name not in wanted]
     if other:
@@ -78,14 +80,14 @@ def _run(scan: bool, reconcile: bool, fix: bool, given: dict[str, Any], manner: 
 command = _Tree(
     "tree",
     params=[
-        *build_parameters(OPERATIONS["tree"]),
+        *build_parameters(find_operation("tree")),
         click.Option(["--scan"], is_flag=True, help="Register agents that are only on disk."),
         click.Option(["--reconcile"], is_flag=True, help="Compare disk, git, directory and tmux."),
         click.Option(["--fix"], is_flag=True, help="With --reconcile: repair what loses nothing."),
-        *build_common_options(OPERATIONS["tree"]),
+        *build_common_options(find_operation("tree")),
     ],
     callback=_run_tree,
     help=_HELP,
-    short_help=OPERATIONS["tree"].says,
+    short_help=find_operation("tree").says,
     epilog=build_epilog("tree"),
 )

@@ -1,0 +1,1 @@
+"""A2A: published agents for clients of other systems."""

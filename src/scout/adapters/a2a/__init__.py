@@ -1,0 +1,1 @@
+"""The harness `a2a`: agents of other systems."""

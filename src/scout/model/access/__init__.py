@@ -1,0 +1,1 @@
+"""What a credential may do: tokens, grants, permission requests and standing decisions."""

@@ -1,0 +1,1 @@
+"""What happens to old parts of the log."""

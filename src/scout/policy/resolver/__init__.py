@@ -1,0 +1,1 @@
+"""The resolver: which agent a text means, and the text that an agent is shown by."""

@@ -1,0 +1,1 @@
+"""Import from other systems: what is sent, and the request."""

@@ -1,0 +1,1 @@
+"""Requests about agent trees: spawn, show and finish agents."""

@@ -1,0 +1,1 @@
+"""Retention: archives are made, checked, rewritten and purged here."""
