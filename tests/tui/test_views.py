@@ -1,10 +1,12 @@
 """Each view, as it is stored at 80×24 and 120×40; `python -m tests.tui.screens` takes the screens again."""
 
+import asyncio
 from collections.abc import Generator
 
 import pytest
+from textual.css.query import NoMatches
 
-from scout.tui.views.conversation import ConversationDetail
+from scout.tui.bars import TABS
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon
 from tests.tui.screens import SIZES, VIEWS, read_screen, set_up, take_screen
@@ -162,16 +164,35 @@ def test_why_explains_the_chosen_message(fleet: Fleet) -> None:
     play(fleet.shell, scene)
 
 
-def test_a_view_that_is_being_opened_or_closed_is_not_drawn(fleet: Fleet) -> None:
+def test_views_are_drawn_at_every_step_of_being_opened_and_closed(fleet: Fleet) -> None:
+    """The clock that draws every second may strike at any moment, also while the application ends."""
+    fleet.register("drawn", harness="echo")
+    asked = fleet.ask("@drawn", "Once.")
+    work = fleet.call("POST", "/v1/work", {"title": "Drawn"})["id"]
+    failures: list[BaseException] = []
+
     async def scene(stage: Stage) -> None:
-        opening = ConversationDetail(stage.app, "cnv_00000000000000000000000000")
-        stage.app._stack.append(opening)
-        stage.app._tick()
-        stage.app._draw_bars()
-        stage.app._stack.remove(opening)
-        await stage.shows("Now")
+        async def draw_at_every_step() -> None:
+            try:
+                while True:
+                    stage.app._tick()
+                    await asyncio.sleep(0)
+            except NoMatches as error:
+                failures.append(error)
+
+        drawing = asyncio.create_task(draw_at_every_step())
+        for name, _ in TABS:
+            await stage.app.show_view(name)
+        for ident in (asked["flightId"], asked["conversationId"], work, "@drawn"):
+            await stage.app._show_record(ident)
+            assert stage.app._stack
+            await stage.app._go_back()
+        await stage.app._show_record(asked["flightId"])
+        await stage.app.show_view("inbox")
+        assert not drawing.done()
 
     play(fleet.shell, scene)
+    assert not failures, failures
 
 
 def test_a_machine_without_a_mesh_is_told_how_to_begin(fleet: Fleet) -> None:

@@ -100,6 +100,7 @@ class ScoutApp(App[None]):
         self._views: dict[str, ScreenView] = {}
         self._stack: list[ScreenView] = []
         self._top = ""
+        self._going = asyncio.Lock()  # one view is opened or closed at a time
         self._draft_place = ""  # the place of the draft that is being sent
         self._needs_stale = asyncio.Event()
         self._was_lost = False
@@ -153,7 +154,7 @@ class ScoutApp(App[None]):
                     if not self._was_lost:
                         self.say(show_text(refused.diagnostic.message), "red")
                 except NoMatches:
-                    if view.children:  # else it was closed while it was read
+                    if view.is_shown:  # else it was closed while it was read
                         raise
                 finally:
                     view.is_reading = False
@@ -225,21 +226,27 @@ class ScoutApp(App[None]):
 
     async def show_view(self, name: str) -> None:
         """Show one of the views of the first line."""
-        if self._top == "inbox" and name != "inbox" and isinstance(inbox := self._views["inbox"], InboxView):
-            inbox.forget_decided()
-        for view in self._stack:
-            await view.remove()
-        self._stack.clear()
-        self._top = name
-        if name not in self._views:
-            self._views[name] = _VIEWS[name](self)
-            await self._home.query_one("#body").mount(self._views[name])
-        self._draw_view()
+        async with self._going:
+            left = self._views.get(self._top)
+            if name != self._top and isinstance(left, InboxView):
+                left.forget_decided()
+            if name not in self._views:
+                self._views[name] = await self._mount(_VIEWS[name](self))
+            closed, self._stack, self._top = self._stack, [], name
+            self._draw_view()
+            for view in closed:
+                await view.remove()
 
     async def _push_view(self, view: ScreenView) -> None:
-        self._stack.append(view)
+        async with self._going:
+            self._stack.append(await self._mount(view))
+            self._draw_view()
+
+    async def _mount(self, view: ScreenView) -> ScreenView:
+        """Build a view out of sight: keys and events reach it only when all its parts are there."""
+        view.display = False
         await self._home.query_one("#body").mount(view)
-        self._draw_view()
+        return view
 
     def _draw_view(self) -> None:
         current = self.view
@@ -257,7 +264,7 @@ class ScoutApp(App[None]):
             subject.update(self.view.subject)
         hints = list_hints(self.view.key, filter(lambda row: self.view.offers(row.action), self._list_keys()))
         back = [("Esc", "back")] if self._stack else []
-        typing = self.view.typing_keys if self.view.children else []  # else it is being opened or closed
+        typing = self.view.typing_keys if self.view.is_shown else []
         for bottom in self._home.query(BottomBar):
             bottom.set_keys([*back, *(typing or hints)])
 
@@ -445,9 +452,11 @@ class ScoutApp(App[None]):
             self.start(self.show_view("now"))
 
     async def _go_back(self) -> None:
-        view = self._stack.pop()
-        await view.remove()
-        self._draw_view()
+        async with self._going:
+            if self._stack:
+                closed = self._stack.pop()
+                self._draw_view()
+                await closed.remove()
 
     async def on_top_bar_picked(self, event: TopBar.Picked) -> None:
         await self.show_view(event.view)

@@ -99,10 +99,17 @@ class ScreenView(Vertical):
     def tick(self) -> None:
         """Draw what was read, as it is now."""
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether all its parts are there: it is neither being opened, nor hidden, nor being closed."""
+        return self.is_mounted and self.display
+
     def draw(self) -> None:
-        """Draw it, unless the view is being closed."""
-        if self.children:
+        """Draw it; a view that is not shown is read again once it is."""
+        if self.is_shown:
             self.tick()
+        else:
+            self.is_stale = True
 
     def note(self, event: dict[str, Any]) -> None:
         """Look at an event: it may concern what is shown."""
