@@ -1,9 +1,13 @@
 """What is said to many is unread for every member, by a cursor: no row for each member, no delivery."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from scout.broker.routing import unread
 from scout.model.events.envelope import get_record
 from scout.model.events.event_types import get_event_type
 from scout.protocol.agents import RetireAgent, ReviveAgent, ShowAgent
@@ -22,7 +26,7 @@ from scout.protocol.log import ReadLog
 from scout.protocol.overview import ShowNow
 from scout.protocol.talk import Latest, Reply, Send
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, as_test, expect_refusal, run_scene
+from tests.broker.rig import Rig, as_test, expect_refusal, run_scene, wait_until
 
 PLACES: tuple[dict[str, Any], ...] = (
     {"channel": "ops"},
@@ -188,6 +192,35 @@ async def test_who_waits_hears_of_a_channel_and_of_one_it_is_let_into_meanwhile(
         assert bodies(claimed) == ["hello"], place
         for taken in build_acknowledgements(claimed):
             await arc.call(taken)
+
+
+def test_who_waits_hears_of_a_channel_that_is_made_as_the_wait_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of channels is read on another thread; here that takes until the new one is made."""
+    has_read, is_made = threading.Event(), threading.Event()
+    list_followed_ids = unread.list_followed_ids
+
+    def list_slowly(tx: Any, agent: str) -> Any:
+        found = list_followed_ids(tx, agent)
+        has_read.set()
+        assert is_made.wait(20)
+        return found
+
+    async def scene(rig: Rig) -> None:
+        arc = await rig.agent("arc")
+        monkeypatch.setattr(unread, "list_followed_ids", list_slowly)
+        waiting = asyncio.create_task(arc.call(ClaimInbox(wait=30)))
+        await asyncio.to_thread(has_read.wait)
+        await rig.operator(CreateChannel(name="new", members=("@arc",)))
+        is_made.set()
+        inbox = f"inbox {arc.who.actor.agent_id}"
+        # It waits for the first change: private, because from outside nothing tells that.
+        await wait_until(lambda: any(one._woken for one in rig.broker.waiters._waiting.get(inbox, ())))
+        await rig.operator(Send(body="hello", channel="new"))
+        assert bodies((await asyncio.wait_for(waiting, 10)).items) == ["hello"]
+
+    run_scene(scene, tmp_path)
 
 
 @as_test

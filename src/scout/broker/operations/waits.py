@@ -146,8 +146,10 @@ async def wait_for_mail(call: CallContext[CallBroker], request: ClaimInbox) -> C
     """Claim from the inbox as soon as there is something to claim."""
     end = _set_deadline(call, request.wait)
     while True:
-        places = await call.read(lambda tx: tuple(unread.list_followed_ids(tx, tx.sender)))
-        with _listen(call, f"inbox {call.agent_id}", *map(Ref.to, places)) as listener:
+        # Listening begins before the places are read, so that a new one is not missed.
+        with _listen(call, f"inbox {call.agent_id}") as listener:
+            places = await call.read(lambda tx: tuple(unread.list_followed_ids(tx, tx.sender)))
+            listener.add(*map(Ref.to, places))
             _require_credential(call)
             claimed = await call.perform(request)
             left = _get_seconds_left(call, end)

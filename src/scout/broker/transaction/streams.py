@@ -31,12 +31,18 @@ class Listener:
         self.record: Any = None
 
     def __enter__(self) -> "Listener":
-        for key in self._keys:
-            self._waiting.setdefault(key, set()).add(self)
+        keys, self._keys = self._keys, ()
+        self.add(*keys)
         return self
 
+    def add(self, *keys: str) -> None:
+        """Listen to more keys from now on."""
+        self._keys += keys
+        for key in keys:
+            self._waiting.setdefault(key, set()).add(self)
+
     def __exit__(self, *_: object) -> None:
-        for key in self._keys:
+        for key in {*self._keys}:
             self._waiting[key].discard(self)
             if not self._waiting[key]:
                 del self._waiting[key]
