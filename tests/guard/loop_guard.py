@@ -33,6 +33,7 @@ _DEPTH = 12
 
 _OWN = str(Path(__file__).parent)
 _CODE = (".py", ".pyc", ".so")
+_DRAWN = "/.hypothesis/"  # what hypothesis keeps for itself, and reads whenever a test draws
 _RUN_FILE = re.compile(r"/sessions/ses_\w+/")
 _SMALL = 64 * 1024  # bytes of a run's file; docs/decisions/0030-small-run-files.md has the reason
 _KERNEL = ("/dev/", "/proc/", "/sys/")
@@ -195,7 +196,7 @@ def _check_open(path: object, mode: str | None, flags: int) -> None:
     if not isinstance(path, str | bytes) or not _is_reading(mode, flags):
         return
     name = os.fsdecode(path)
-    if name.startswith((*_KERNEL, *_LIBRARY)) or name.endswith(_CODE) or name == "/dev":
+    if name.startswith((*_KERNEL, *_LIBRARY)) or name.endswith(_CODE) or name == "/dev" or _DRAWN in name:
         return
     if _RUN_FILE.search(name) and _size(name) <= _SMALL:
         return

@@ -119,7 +119,7 @@ def test_a_person_archives_and_purges(seeded: Seeded, tmp_path: Path) -> None:
 def archive_all(shell: Shell, seeded: Seeded) -> int:
     """Archive until all of the seeded log is in files: the indexes may have to follow first."""
     shell.say(*ARCHIVE)
-    last = max(one["last"] for one in shell.data("archive", "list")["items"])
+    last = max((one["last"] for one in shell.data("archive", "list")["items"]), default=0)
     return last if last == seeded.log[-1]["seq"] else 0
 
 

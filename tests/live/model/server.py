@@ -47,6 +47,7 @@ class Model:
         self.log: list[Exchange] = []
         self.others: list[str] = []  # requests that no dialect knows
         self.faults: list[BaseException] = []
+        self.silent: list[Answer] = []  # answers that sleep now
         self.over = threading.Event()
         self.unscripted: Callable[[Heard], Answer] | None = None  # who answers a prompt without a script
         self.port = 0
@@ -102,7 +103,10 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 (the base class looks for this name)
 
     def _play(self, dialect: ModuleType, body: Any, answer: Answer) -> None:
-        self._model.over.wait(answer.sleep)
+        if answer.sleep:
+            self._model.silent.append(answer)
+            self._model.over.wait(answer.sleep)
+            self._model.silent.remove(answer)
         if answer.error is not None:
             code, text = answer.error
             self._json(code, dialect.problem(text))
