@@ -183,6 +183,26 @@ def test_a_lost_node_is_noticed_and_comes_back(tmp_path: Path) -> None:
     play(scene, tmp_path, "book", "mini")
 
 
+def test_a_node_that_was_just_admitted_is_given_time_for_its_first_heartbeat(tmp_path: Path) -> None:
+    async def scene(mesh: MeshRig) -> None:
+        book, mini = mesh["book"], mesh["mini"]
+        keys, inlet = mesh.kits["book"].keys(), mini.broker.mesh
+        assert isinstance(keys, TestKeys)
+        (known,) = [one.id for one in await list_nodes(mini) if one.name == "book"]
+        new = "nod_01kzsctqhje0ktrg8rw9jzp7aa"
+        await inlet.take_member(
+            new, forge(mesh.server.members[known], keys, MEMBER_SIGNED_AS, nodeId=new, name="new")
+        )
+        await inlet.take_heartbeat(new, None)
+        states = {one.name: one.state for one in await list_nodes(mini)}
+        assert states["new"] == "online"
+        await wait_for(lambda: has_event(mini, "collab.node.lost"))  # but not for long
+        assert {one.name: one.state for one in await list_nodes(mini)}["new"] == "unreachable"
+        assert (await book.operator(ShowMesh())).unreachable == ()
+
+    play(scene, tmp_path, "book", "mini")
+
+
 # -- invitations -------------------------------------------------------------------------------------
 
 

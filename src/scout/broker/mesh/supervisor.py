@@ -97,6 +97,7 @@ class Mesh:
         # Entries of agents that another node lists, and since when: it may hand them over.
         self._claims: dict[str, tuple[mirroring.CheckedEntry, float]] = {}
         self._news = asyncio.Event()  # the connection or a member changed
+        self._connected = asyncio.Event()  # the connection was made: the others must hear of it at once
 
     # -- start and stop ----------------------------------------------------------------------------
 
@@ -307,9 +308,13 @@ class Mesh:
     # -- telling the others ------------------------------------------------------------------------
 
     async def _beat(self, now: _Connected) -> None:
+        """Publish a heartbeat every second, and one as soon as there is a connection."""
         while True:
-            await self.beat_once(now)
-            await asyncio.sleep(BEAT)
+            self._connected.clear()
+            if now.link.status.connected:
+                await self.beat_once(now)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._connected.wait(), BEAT)
 
     async def beat_once(self, now: _Connected) -> None:
         """Publish one heartbeat."""
@@ -343,6 +348,7 @@ class Mesh:
         if status.refused:
             await self._lose_all(status.problem)
         if status.connected:
+            self._connected.set()
             now.announcer.announce_all()
             if now.exchange is not None:
                 now.exchange.wake_all()
@@ -389,10 +395,12 @@ class Mesh:
         now = self.now
         if now is None or node_id == self._services.node_id or self._removed:
             return
-        if data is None:
-            await self._lose(node_id, "its heartbeat expired")
-            return
         node = self._broker.glance().get(Node, node_id)
+        if data is None:
+            # A node that was never heard has just been admitted: `check_nodes` gives it time to connect.
+            if node is not None and node.version is not None:
+                await self._lose(node_id, "its heartbeat expired")
+            return
         if node is None or not is_member(node):
             await self._refusals.record(node_id, "it is no member of the mesh")
             return
