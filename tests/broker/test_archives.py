@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from scout.base.time import Time
 from scout.broker.upkeep import housekeeping
 from scout.model.ask import AskReceipt
 from scout.model.events.talk import MessagePosted
@@ -37,6 +38,7 @@ from tests.broker.rig import (
     open_rig,
     run_scene,
     wait_for_end,
+    wait_until,
 )
 
 DAY = 86_400.0
@@ -246,6 +248,44 @@ def test_a_redaction_while_files_are_written_reaches_them(tmp_path: Path) -> Non
         run = asyncio.create_task(rig.operator(CreateArchive(before="3 days ago")))
         await redact_secret(rig, first)
         await run
+        await settle(rig)
+
+    run_scene(scene, tmp_path)
+    assert find_secret(tmp_path) == []
+
+
+def test_a_redaction_that_is_not_stored_yet_reaches_a_file_that_is_begun_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Private parts order the two: the run begins its file after the redaction has looked for files."""
+
+    async def scene(rig: Rig) -> None:
+        first = await play_months(rig)
+        archiver, has_looked = rig.broker.archiver, asyncio.Event()
+        read, redact, folder = archiver._read, archiver.redact, get_folder(tmp_path / "scout.db")
+        redactions = list[asyncio.Task[None]]()
+
+        async def read_slowly(work: Callable[[Any], Any]) -> Any:
+            if archiver._runs.locked() and not archiver._files.locked() and not redactions:
+                redactions.append(asyncio.create_task(redact_secret(rig, first)))
+                await has_looked.wait()
+            return await read(work)
+
+        def has_begun() -> bool:
+            return bool(archiver._files._waiters) or any(folder.glob("events-*"))
+
+        async def redact_slowly(message_id: str, now: Time, write: Callable[..., Awaitable[Any]]) -> Any:
+            async def store(done: Any) -> Any:
+                has_looked.set()
+                await wait_until(has_begun)
+                return await write(done)
+
+            return await redact(message_id, now, store)
+
+        monkeypatch.setattr(archiver, "_read", read_slowly)
+        monkeypatch.setattr(archiver, "redact", redact_slowly)
+        assert (await rig.operator(CreateArchive(before="3 days ago"))).files == 1
+        await redactions[0]
         await settle(rig)
 
     run_scene(scene, tmp_path)

@@ -293,7 +293,7 @@ class Mesh:
                 await work()
                 failures = 0
             except MeshDown as down:
-                self._note_problem(down)
+                self.problem = down.refused.diagnostic.message if down.refused is not None else down.reason
             except Refused as refused:  # such as a full disk
                 self.problem = refused.diagnostic.message
                 _LOG.warning("mesh: %s", self.problem)
@@ -301,9 +301,6 @@ class Mesh:
                 _LOG.exception("mesh")
             failures += 1
             await asyncio.sleep(min(back_off(failures, self._services.rules.back_off), BEAT))
-
-    def _note_problem(self, down: MeshDown) -> None:
-        self.problem = down.refused.diagnostic.message if down.refused is not None else down.reason
 
     # -- telling the others ------------------------------------------------------------------------
 

@@ -117,7 +117,8 @@ class Archiver:
 
     async def _record(self, write: WriteAsBroker, make: Callable[[], Archive]) -> Archive:
         """Write a file and record it, without what is redacted meanwhile."""
-        self._erasures = []
+        async with self._files:  # a redaction that has begun is stored before the rows are read
+            self._erasures = []
         draft = await asyncio.to_thread(make)
         async with self._files:
             for done in await asyncio.to_thread(self._rewrite, [draft], self._erasures):
