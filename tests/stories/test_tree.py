@@ -416,11 +416,15 @@ def test_a_dead_pane_is_found_and_its_session_ended(family: Family) -> None:
     assert show(family, "--reconcile") == ["clean: 2 agents in 1 project, no differences"]
     pid = eventually(lambda: family.get(f"/v1/sessions/{session}").get("pid"))
     os.killpg(os.getpgid(pid), signal.SIGKILL)
-    found = eventually(lambda: family.post("/v1/tree/reconcile", {}).get("findings"))
-    assert [(one["kind"], one["subject"]) for one in found] == [("dead_pane", AUTH)]
-    fixed = family.post("/v1/tree/reconcile", {"fix": True})
-    assert [one["fixed"] for one in fixed["findings"]] == [True]
-    assert family.get(f"/v1/sessions/{session}")["state"] == "ended"
+    fixed = list[Any]()
+
+    def is_ended() -> bool:
+        fixed.extend(family.post("/v1/tree/reconcile", {"fix": True}).get("findings", []))
+        return bool(family.get(f"/v1/sessions/{session}")["state"] == "ended")
+
+    eventually(is_ended)
+    if fixed:  # else the daemon's own look at its panes was first, as may be on a busy machine
+        assert [(one["kind"], one["subject"], one["fixed"]) for one in fixed] == [("dead_pane", AUTH, True)]
     assert one_of(family.tree(), AUTH)["status"] == "offline"
 
 
