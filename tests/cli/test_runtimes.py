@@ -43,7 +43,7 @@ def leftovers(shell: Shell) -> list[str]:
     return running + [str(path) for path in shell.home.glob("trials/*")]
 
 
-@pytest.mark.rows("R5.1-2")
+@pytest.mark.rows("R5.1-1", "R5.1-2")
 def test_every_promise_of_a_free_harness_is_tried_without_being_asked(shell: Shell) -> None:
     shown = shell.say("runtimes", "--check", "echo", within=120)
     lines = shown.splitlines()[2:]

@@ -16,6 +16,7 @@ from tests.mesh.stage import now
 _HEAVY = ("nats", "nkeys", "nacl", "cryptography", "scout.mesh")
 
 
+@pytest.mark.rows("R8.a-2")
 @pytest.mark.parametrize(
     "code",
     [

@@ -3,6 +3,8 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 from bench import __main__ as bench
 from bench.compare import render_table
 from bench.figure import Figure
@@ -54,5 +56,6 @@ def test_two_commits_are_shown_side_by_side() -> None:
     assert "load of the machine at the end 1.5" in shown
 
 
+@pytest.mark.rows("R8.f-2")
 def test_every_part_has_a_command_of_its_own() -> None:
-    assert {"served", "floor", "large", "resolving", "typed"} <= bench.PARTS.keys()
+    assert {"served", "floor", "large", "resolving", "typed", "mesh", "fleet"} <= bench.PARTS.keys()

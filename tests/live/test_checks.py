@@ -51,7 +51,7 @@ def verdicts(shown: Any) -> dict[str, str]:
     return {one["line"]: one["verdict"] for one in shown["checks"]}
 
 
-@pytest.mark.rows("R5.1-2")
+@pytest.mark.rows("R5.1-1", "R5.1-2")
 @pytest.mark.parametrize("harness", BOTH)
 def test_each_promise_is_tried_with_the_real_program(machine: Machine, harness: str) -> None:
     # Without consent nothing is asked of the model,

@@ -13,7 +13,7 @@ import pytest
 from scout.adapters.process.process_table import ProcessId, is_alive, list_processes
 from scout.daemon import lock
 from tests.daemon.daemons import eventually
-from tests.live.machine import Machine, a_machine
+from tests.live.machine import DIALECTS, Machine, a_machine
 
 # The first to come here installs the programs; once they are there, a test takes a few seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -65,6 +65,7 @@ def test_a_project_is_asked_and_asked_again(machine: Machine, harness: str) -> N
     ]  # nothing of ours was left there
 
 
+@pytest.mark.rows("R5.3-3")
 @pytest.mark.parametrize("harness", BOTH)
 def test_the_token_of_a_long_program_is_in_no_arguments_and_ends_with_its_session(
     machine: Machine, harness: str
@@ -77,12 +78,42 @@ def test_the_token_of_a_long_program_is_in_no_arguments_and_ends_with_its_sessio
     assert tokens
     arguments = [one.read_bytes() for one in Path("/proc").glob("[0-9]*/cmdline") if one.exists()]
     logs = [one.read_bytes() for one in (machine.home / "logs").iterdir()]
+    worktree = [one.read_bytes() for one in talkie.rglob("*") if one.is_file()]
     for token in tokens:
-        assert not any(token.encode() in text for text in (*arguments, *logs))
+        assert not any(token.encode() in text for text in (*arguments, *logs, *worktree))
         assert machine.type("who", SCOUT_TOKEN=token).returncode == 0
     machine.say("session", "stop", session["id"])
     for token in tokens:
         assert "unauthenticated" in machine.type("who", SCOUT_TOKEN=token).stderr
+
+
+@pytest.mark.rows("R5.3-4")
+@pytest.mark.parametrize("harness", BOTH)
+def test_an_agents_own_prompt_and_folder_are_used(machine: Machine, harness: str) -> None:
+    talkie, other = machine.repository("talkie"), machine.repository("other")
+    words = ("--config", "systemPrompt=Answer as a sailor.", "--config", f"workspaceDir={other}")
+    machine.say("agent", "register", "salt", "--project", str(talkie), "--harness", harness, *words)
+    assert machine.data("ask", "@salt", "<<say aye>>")["output"] == "aye"
+    assert "Answer as a sailor." in json.dumps(machine.model.of(DIALECTS[harness])[-1].body)
+    (session,) = machine.data("session", "list")["items"]
+    assert session["cwd"] == str(other)
+
+
+@pytest.mark.rows("R5.1-5")
+@pytest.mark.parametrize("harness", BOTH)
+def test_tokens_are_exact_where_the_program_tells_them_and_else_estimated(
+    machine: Machine, harness: str
+) -> None:
+    machine.say("ask", "--project", str(machine.repository("talkie", harness)), "<<say hello>>")
+    told = machine.data("usage")["totals"]["harness_execution"]
+    assert told["exactTokens"] == told["totals"]["totalTokens"] >= 20  # as the model's answer says
+    machine.say("agent", "register", "upper", "--command", "tr a-z A-Z")
+    machine.say("ask", "@upper", "hello")
+    both = machine.data("usage")["totals"]["harness_execution"]
+    assert both["exactTokens"] == told["exactTokens"]
+    guessed = both["totals"]["totalTokens"] - told["exactTokens"]
+    assert both["totals"]["estimatedTokens"] == guessed > 0
+    assert f"{guessed} of them estimated" in machine.say("usage")
 
 
 def read_environment(pid: int) -> list[str]:

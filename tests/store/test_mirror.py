@@ -228,6 +228,7 @@ def test_no_lookup_of_the_mirror_scans_a_table(tmp_path: Path, text: str, view: 
     connection.close()
 
 
+@pytest.mark.rows("R8.d-4")
 @pytest.mark.slow
 def test_a_name_costs_the_same_among_a_hundred_thousand_agents_of_other_nodes(
     meshed: sqlite3.Connection,

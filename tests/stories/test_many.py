@@ -96,6 +96,35 @@ def test_what_is_said_to_many_is_unread_for_each_of_them(me: Shell) -> None:
     assert {"main is frozen until noon", "who writes the notes?"} <= {one.get("text") for one in feed}
 
 
+@pytest.mark.rows("R4.3-4")
+def test_the_feed_of_an_agent_has_everything_that_concerns_it(me: Shell) -> None:
+    me.say("agent", "register", "picky", "--command", "grep -v refuse", cwd=me.project("letters"))
+    me.say("ask", "@picky", "hello")
+    assert "session_failed" in me.type("ask", "@picky", "please refuse").stderr
+    me.say("send", "@picky", "for later")
+    secret = me.data("token", "create", "--agent", "@picky")["secret"]
+    url = me.data("status")["url"]
+    whole = over_mcp(url, secret, "broker_feed", limit=200)["items"]
+    kinds = {one["type"].removeprefix("collab.") for one in whole}
+    expected = {
+        "message": ("posted",),
+        "ask": ("created",),
+        "flight": ("queued", "started", "completed", "failed"),
+        "delivery": ("requested", "leased", "woken", "acked"),
+        "session": ("ready",),
+        "endpoint": ("claimed", "released"),
+    }
+    assert kinds >= {f"{noun}.{move}" for noun, moves in expected.items() for move in moves}
+    said = [one["text"] for one in whole if one["type"] == "collab.message.posted"]
+    assert said == ["hello", "hello", "please refuse", "for later"]
+    (failed,) = [one for one in whole if one["type"] == "collab.flight.failed"]
+    assert "exit 1" in failed["reason"]
+    # The same, page by page.
+    paged = over_mcp(url, secret, "broker_feed", limit=20)
+    more = over_mcp(url, secret, "broker_feed", limit=200, since=paged["next"])
+    assert [*paged["items"], *more["items"]][: len(whole)] == whole
+
+
 @pytest.mark.rows("R4.1-13")
 def test_a_persons_inbox_is_a_mailbox(me: Shell) -> None:
     url = me.data("status")["url"]

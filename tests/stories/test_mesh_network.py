@@ -1,5 +1,6 @@
 """Machines of a mesh while the network between them, a daemon or the server fails: nothing is lost or doubled."""
 
+import re
 import time
 from collections.abc import Generator
 
@@ -128,3 +129,17 @@ def test_a_cluster_that_loses_a_server_loses_nothing() -> None:
             servers.kill(max(leaders, key=leaders.count))
         pair.settle()
         pair.check()
+
+
+@pytest.mark.rows("R8.j-8")
+def test_a_machine_that_has_not_synced_for_five_minutes_says_so(pair: Fleet) -> None:
+    one, two = pair.machines
+    two.host.cut()
+    two.time_until("one", "unreachable")
+    assert "out of date" not in two.say("mesh", "status")
+    two.set_clock(0.1)  # six minutes later
+    assert re.search(r"out of date: not synced since \d", two.say("mesh", "status"))
+    two.set_clock(0)
+    two.host.heal()
+    one.time_until("two", "online")
+    assert "out of date" not in two.say("mesh", "status")

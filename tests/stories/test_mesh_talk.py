@@ -56,6 +56,28 @@ def test_messages_asks_and_answers_go_both_ways(pair: tuple[Machine, Machine]) -
     assert "clean" in two.say("verify")
 
 
+@pytest.mark.rows("R0-4", "R0-5", "R1.1-13", "R1.3-18")
+def test_conversations_are_the_same_on_both_machines_and_equal_names_are_two_agents(
+    pair: tuple[Machine, Machine],
+) -> None:
+    one, two = pair
+    one.say("agent", "register", "finn")
+    two.say("agent", "register", "greta")
+    one.knows("@greta")
+    two.knows("@finn")
+    there = one.data("send", "@greta", "hello", "--as", "@finn")["conversationId"]
+    back = two.data("send", "@finn", "hello", "--as", "@greta")["conversationId"]
+    assert there == back
+    channels = {machine.data("channel", "create", "build")["id"] for machine in pair}
+    assert len(channels) == 1
+    for machine in pair:
+        machine.say("agent", "register", "twin")
+    one.knows("@twin.node:two")
+    twins = [machine.data("show", "@twin")["id"] for machine in pair]
+    assert twins == [one.data("resolve", f"@twin{node}")["agentId"] for node in ("", ".node:two")]
+    assert twins[0] != twins[1] == two.data("resolve", "@twin")["agentId"]
+
+
 @pytest.mark.rows("R8.a-1", "R8.e-3")
 def test_a_wait_and_a_stream_follow_a_flight_of_another_machine(
     pair: tuple[Machine, Machine], tmp_path: Path
@@ -162,7 +184,7 @@ def _check_once(one: Machine, two: Machine, *flights: str) -> None:
             assert len(ends) == 1, (machine.folder, flight)
 
 
-@pytest.mark.rows("R8.e-4")
+@pytest.mark.rows("R8.e-4", "R1.3-30", "R3.5-19")
 def test_a_machine_that_is_away_refuses_waits_and_expires(tmp_path: Path) -> None:
     with two_machines(tmp_path, "[periods]\nqueueExpiry = 6\n") as (one, two):
         two.say("agent", "register", "hudson", "--harness", "echo")
@@ -173,6 +195,9 @@ def test_a_machine_that_is_away_refuses_waits_and_expires(tmp_path: Path) -> Non
         assert refused.returncode == 5
         assert "peer_unreachable: node two is unreachable since" in refused.stderr
         assert "try: scout ask --if-unreachable queue @hudson now" in refused.stderr
+        told = json.loads(one.type("resolve", "@nobody.node:two", "--json").stdout)["error"]
+        assert (told["code"], told["node"]) == ("peer_unreachable", "two")
+        assert told["lastSeen"] < told["since"]
         kept = one.data("send", "@hudson", "for later")
         assert "sent when the node is back" in " ".join(kept["notes"])
         waiting = one.data("ask", "@hudson", "never", "--if-unreachable", "queue", "--no-wait")

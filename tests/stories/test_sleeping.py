@@ -104,7 +104,7 @@ def test_a_task_ends_when_it_is_done_and_a_retired_agents_session_ends_with_it(m
     assert me.data("session", "list", "--live")["items"] == []
 
 
-@pytest.mark.rows("R9.m-4")
+@pytest.mark.rows("R9.m-4", "R2.2-10")
 def test_a_memory_that_falls_asleep_wakes_nobody(me: Shell) -> None:
     for role in ("user", "memory", "memorySearch"):
         me.say("config", "set", f"roles.{role}", "echo")
