@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
 from scout.ports import Accepted, Completed, Failed, HumanAnswer, McpAccess, Other
-from tests.adapters.turns import Turn, collect, run_on, turn
+from tests.adapters.turns import Turn, collect, run_on, turn, until
 
 LIMITS = PipeLimits(grace=0.5)
 
@@ -153,6 +154,39 @@ def test_what_nobody_can_answer_is_refused_at_once(stage: Stage, loop: str) -> N
         assert events[1:] == [Other(kind="control_request/hook_callback"), Completed(text="done")]
         assert not await claude.respond("ses_1", "r1", HumanAnswer(allow=True))
         assert not await claude.steer("ses_1", "too late")
+        await claude.stop("ses_1")
+
+    run_on(loop, main())
+
+
+ANSWERS = """
+import json, sys
+for line, text in zip(sys.stdin, ("first", "second", "third")):
+    ident = json.loads(line)["uuid"]
+    end = {"type": "result", "is_error": False, "result": text, "user_message_uuids": [ident]}
+    print(json.dumps(end), flush=True)
+"""
+
+
+def test_a_prompt_that_is_steered_as_the_turn_ends_is_answered_in_it(stage: Stage, loop: str) -> None:
+    """The program has reported the end already, and nobody has read that yet."""
+    delivered = stage.turn()
+    script = stage.folder / "answers.py"
+    script.write_text(ANSWERS)
+    stage.does(f"exec '{sys.executable}' '{script}'")
+    output = stage.folder / "sessions" / "ses_1" / "1" / "stdout"
+
+    async def main() -> None:
+        claude = stage.claude()
+        stream = claude.deliver(delivered.spec, delivered.prompt)
+        assert isinstance(await anext(stream), Accepted)
+        await until(lambda: b"first" in output.read_bytes())
+        (pipe,) = claude._list_pipes("ses_1")
+        # Private: between the check whether the turn is over and the prompt, as it may happen to another process.
+        assert await claude._steer(pipe, delivered.prompt.delivery_id, "And now?")
+        assert [one async for one in stream][-1] == Completed(text="first\n\nsecond")
+        assert not await claude._steer(pipe, delivered.prompt.delivery_id, "Too late.")
+        assert claude._is_over(pipe, delivered.prompt.delivery_id)
         await claude.stop("ses_1")
 
     run_on(loop, main())

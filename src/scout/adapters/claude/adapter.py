@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from scout.adapters.claude import files, flags
 from scout.adapters.claude.events import answer_request
 from scout.adapters.claude.turn import (
+    PROMPT_MARK,
     STEER,
     ClaudeTurn,
     encode_control,
@@ -58,13 +60,14 @@ class Claude(TranscriptHarness):
     install_hint = flags.INSTALL
     login_hint = flags.LOGIN
     resume_words = ("--resume",)
-    prompt_mark = b'"type":"user"'
+    prompt_mark = PROMPT_MARK
 
     def __init__(
         self, sessions: Path, environment: tuple[str, ...] = (), limits: PipeLimits = PipeLimits()
     ) -> None:
         super().__init__(sessions, (*flags.ENVIRONMENT, *environment), limits)
         self._steers = itertools.count(1)
+        self._followed = WeakValueDictionary[str, ClaudeTurn]()  # the turns whose events are read now
         self.capabilities = Capabilities(
             provider="anthropic",
             resume=True,
@@ -219,7 +222,8 @@ class Claude(TranscriptHarness):
             raise TurnImpossible(f"its program ended: {await pipe.wait_for_end()}", again=True)
 
     def _open_turn(self, pipe: Pipe, prompt: Prompt) -> ClaudeTurn:
-        return self._build_turn(pipe, prompt.delivery_id)
+        turn = self._followed[prompt.delivery_id] = self._build_turn(pipe, prompt.delivery_id)
+        return turn
 
     def _build_turn(self, pipe: Pipe, delivery_id: str) -> ClaudeTurn:
         return ClaudeTurn(pipe, delivery_id, partial(self._find_answer, pipe, delivery_id))
@@ -228,9 +232,18 @@ class Claude(TranscriptHarness):
         return self._build_turn(pipe, delivery_id).is_over()
 
     async def _steer(self, pipe: Pipe, delivery_id: str, text: str) -> bool:
-        """Send a text into a turn. Claude Code reads it between two tools, or after the last as a prompt."""
+        """Send a text into a turn. Claude Code reads it between two tools, or after the last as a prompt.
+
+        The turn expects its answer before it is sent: it may end meanwhile.
+        """
         tag = f"{STEER}{time.time_ns()}.{next(self._steers)}"
-        return await pipe.send(encode_prompt(text, tag), tag)
+        turn = self._followed.get(delivery_id)
+        if turn is None or not turn.expect(tag):
+            return False
+        took = await pipe.send(encode_prompt(text, tag), tag)
+        if not took:
+            turn.stop_expecting(tag)
+        return took
 
     def _find_request(self, pipe: Pipe, request: str) -> Entry | None:
         return find_request(pipe, request)

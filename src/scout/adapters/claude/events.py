@@ -76,7 +76,7 @@ class ClaudeReader:
             case "result":
                 yield from self._read_result(message, {self._ident, *steered})
             case "command_lifecycle":
-                yield from self._read_lifecycle(message)
+                yield from self._read_lifecycle(message, {self._ident, *steered})
             case "system":
                 self._read_note(message)
                 yield from _read_system(message)
@@ -139,10 +139,15 @@ class ClaudeReader:
 
     # -- how it ends -----------------------------------------------------------------------------
 
-    def _read_lifecycle(self, message: Entry) -> Iterator[HarnessEvent]:
-        """End the turn if its prompt was cancelled before it began: there is no result then."""
-        ours = message.get("command_uuid") == self._ident
-        if ours and message.get("state") == "cancelled" and not self.over and not self._answered:
+    def _read_lifecycle(self, message: Entry, awaited: set[str]) -> Iterator[HarnessEvent]:
+        """A prompt that was cancelled before it began has no result: its turn ends without one."""
+        if message.get("state") != "cancelled" or self.over:
+            return
+        ident = get_text(message, "command_uuid")
+        if ident != self._ident:
+            self._answered.add(ident)
+            yield from self._end_if_answered(awaited)
+        elif not self._answered:
             yield from self._build_end(Failed(layer=Layer.SESSION, reason=INTERRUPTED))
 
     def _read_result(self, message: Entry, awaited: set[str]) -> Iterator[HarnessEvent]:
@@ -157,7 +162,10 @@ class ClaudeReader:
             yield from self._build_end(self._build_failure(message))
             return
         self._texts.append(get_text(message, "result"))
-        if awaited <= self._answered and not self._helpers and not self._begun:
+        yield from self._end_if_answered(awaited)
+
+    def _end_if_answered(self, awaited: set[str]) -> Iterator[HarnessEvent]:
+        if self._texts and awaited <= self._answered and not self._helpers and not self._begun:
             yield from self._build_end(Completed(text="\n\n".join(filter(None, self._texts))))
 
     def _read_note(self, message: Entry) -> None:

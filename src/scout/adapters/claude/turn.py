@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
+from itertools import takewhile
 from typing import Any
 
 from scout.adapters.claude.events import ClaudeReader, is_cancelled, read_request
@@ -15,6 +16,7 @@ from scout.model.problems.session import Layer
 from scout.ports import Completed, Failed, HarnessEvent
 
 STEER = "steer:"
+PROMPT_MARK = b'"type":"user"'
 _SPACE = uuid.UUID("5c0a7d6e-1f0b-4c0e-9d5e-7b1f3a2c9e41")  # namespace of Scout's ids for Claude Code
 _LOST = ("No conversation found", "already in use")
 
@@ -79,8 +81,10 @@ class ClaudeTurn:
     def __init__(self, pipe: Pipe, delivery_id: str, find_answer: Callable[[], str | None]) -> None:
         self._pipe = pipe
         self._begun = pipe.find_position(delivery_id) or 0
+        self._delivery_id = delivery_id
         self._reader = ClaudeReader(make_uuid(delivery_id))
         self._find_answer = find_answer
+        self._expected = set[str]()  # prompts that are being steered into the turn now
 
     @property
     def is_waiting(self) -> bool:
@@ -98,15 +102,26 @@ class ClaudeTurn:
     def is_over(self) -> bool:
         """Whether the program has reported the end of the turn."""
         for line in self._pipe.read_lines(self._begun):
-            self._read_message(parse_message(line.text), line)
+            self._read_message(parse_message(line.text))
         return self._reader.over
 
-    def list_steered(self, by: int | None = None) -> list[str]:
-        """Return the ids of the prompts that were steered into the turn before output position `by`."""
-        sent = (
-            one for one in self._pipe.read_sent_lines() if one.tag.startswith(STEER) and one.at >= self._begun
-        )
-        return [make_uuid(one.tag) for one in sent if by is None or one.at < by]
+    def list_steered(self) -> list[str]:
+        """Return the ids of the prompts that were steered into the turn: those sent before the next turn."""
+        sent = self._pipe.read_sent_lines()
+        begun = next((at for at, one in enumerate(sent, 1) if one.tag == self._delivery_id), len(sent))
+        same_turn = takewhile(lambda one: ":" in one.tag or PROMPT_MARK not in one.text, sent[begun:])
+        return [make_uuid(one.tag) for one in same_turn if one.tag.startswith(STEER)]
+
+    def expect(self, tag: str) -> bool:
+        """Wait for the answer to a prompt that is about to be sent; return False if the turn is over."""
+        if self._reader.over:
+            return False
+        self._expected.add(make_uuid(tag))
+        return True
+
+    def stop_expecting(self, tag: str) -> None:
+        """The prompt did not reach the program."""
+        self._expected.discard(make_uuid(tag))
 
     async def _read(self, line: PipeLine) -> list[HarnessEvent]:
         message, events = parse_message(line.text), list[HarnessEvent]()
@@ -115,11 +130,11 @@ class ClaudeTurn:
                 events += self._reader.settle(request)
         if message.get("type") == "control_request" and not await self._needs_answer(message, line):
             return events
-        return [*events, *self._read_message(message, line)]
+        return [*events, *self._read_message(message)]
 
-    def _read_message(self, message: Entry, line: PipeLine) -> list[HarnessEvent]:
-        steered = self.list_steered(line.after) if message.get("type") == "result" else ()
-        return list(self._reader.read(message, steered))
+    def _read_message(self, message: Entry) -> list[HarnessEvent]:
+        ends = message.get("type") in ("result", "command_lifecycle")
+        return list(self._reader.read(message, {*self.list_steered(), *self._expected} if ends else ()))
 
     async def _needs_answer(self, message: Entry, line: PipeLine) -> bool:
         """Whether a person must answer: the request is for a person, and neither answered nor withdrawn."""
