@@ -92,6 +92,7 @@ def test_the_token_of_a_long_program_is_in_no_arguments_and_ends_with_its_sessio
 def test_an_agents_own_prompt_and_folder_are_used(machine: Machine, harness: str) -> None:
     talkie, other = machine.repository("talkie"), machine.repository("other")
     words = ("--config", "systemPrompt=Answer as a sailor.", "--config", f"workspaceDir={other}")
+    machine.say("config", "roots", "--add", str(other))
     machine.say("agent", "register", "salt", "--project", str(talkie), "--harness", harness, *words)
     assert machine.data("ask", "@salt", "<<say aye>>")["output"] == "aye"
     assert "Answer as a sailor." in json.dumps(machine.model.of(DIALECTS[harness])[-1].body)
@@ -104,10 +105,11 @@ def test_an_agents_own_prompt_and_folder_are_used(machine: Machine, harness: str
 def test_tokens_are_exact_where_the_program_tells_them_and_else_estimated(
     machine: Machine, harness: str
 ) -> None:
-    machine.say("ask", "--project", str(machine.repository("talkie", harness)), "<<say hello>>")
+    talkie = machine.repository("talkie", harness)
+    machine.say("ask", "--project", str(talkie), "<<say hello>>")
     told = machine.data("usage")["totals"]["harness_execution"]
     assert told["exactTokens"] == told["totals"]["totalTokens"] >= 20  # as the model's answer says
-    machine.say("agent", "register", "upper", "--command", "tr a-z A-Z")
+    machine.say("agent", "register", "upper", "--command", "tr a-z A-Z", cwd=talkie)
     machine.say("ask", "@upper", "hello")
     both = machine.data("usage")["totals"]["harness_execution"]
     assert both["exactTokens"] == told["exactTokens"]
