@@ -67,7 +67,7 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
         waiting = asyncio.ensure_future(stage.request(method, path, token, json=body))
         await wait_until(lambda: any(key.startswith("token:") for key in stage.rig.broker.waiters._waiting))
         await end(stage, token, how)
-        reply = await asyncio.wait_for(waiting, 10)
+        reply = await asyncio.wait_for(waiting, 20)
         assert (reply.status_code, reply.json()["code"]) == (401, "unauthenticated")
         await stage.rig.operator(Send(to="@waits", body="for whoever is there"))
         fresh = await stage.rig.scout(await create_token(stage, "waits"))

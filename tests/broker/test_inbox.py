@@ -170,7 +170,7 @@ async def test_a_claim_that_waits_wakes_up_when_something_comes(rig: Rig) -> Non
     waiting = asyncio.create_task(arc.call(ClaimInbox(wait=30)))
     await asyncio.sleep(0)
     await rig.operator(Send(to="@arc", body="hello"))
-    claimed = await asyncio.wait_for(waiting, 5)
+    claimed = await asyncio.wait_for(waiting, 20)
     assert [item.message.body for item in claimed.items if item.message] == ["hello"]
     assert (await arc.call(ClaimInbox(wait=0.01))).items == ()
 
@@ -183,7 +183,7 @@ async def test_a_claim_under_a_key_gives_the_same_again_once_it_gave_something(r
     waiting = asyncio.create_task(arc.call(wish))
     await asyncio.sleep(0)
     await rig.operator(Send(to="@arc", body="hello"))
-    claimed = await asyncio.wait_for(waiting, 5)
+    claimed = await asyncio.wait_for(waiting, 20)
     assert len(claimed.items) == 1
     assert await arc.call(wish) == claimed
     assert (await arc.call(ClaimInbox())).items == ()

@@ -166,7 +166,7 @@ def test_a_lost_node_is_noticed_and_comes_back(tmp_path: Path) -> None:
         began = loop.time()
         mesh.link("book").cut()
         await wait_for(lambda: has_event(mini, "collab.node.lost"))
-        assert loop.time() - began < 6
+        assert loop.time() - began < 10  # five, and what a busy machine takes
         lost = (await list_nodes(mini))[1]
         assert (lost.name, lost.state) == ("book", "unreachable")
         assert lost.since is not None

@@ -188,7 +188,7 @@ async def test_who_waits_hears_of_a_channel_and_of_one_it_is_let_into_meanwhile(
         if place.get("channel") == "new":
             await rig.operator(CreateChannel(name="new", members=("@arc",)))
         await rig.operator(Send(body="hello", **place))
-        claimed = (await asyncio.wait_for(waiting, 10)).items
+        claimed = (await asyncio.wait_for(waiting, 20)).items
         assert bodies(claimed) == ["hello"], place
         for taken in build_acknowledgements(claimed):
             await arc.call(taken)
@@ -218,7 +218,7 @@ def test_who_waits_hears_of_a_channel_that_is_made_as_the_wait_begins(
         # It waits for the first change: private, because from outside nothing tells that.
         await wait_until(lambda: any(one._woken for one in rig.broker.waiters._waiting.get(inbox, ())))
         await rig.operator(Send(body="hello", channel="new"))
-        assert bodies((await asyncio.wait_for(waiting, 10)).items) == ["hello"]
+        assert bodies((await asyncio.wait_for(waiting, 20)).items) == ["hello"]
 
     run_scene(scene, tmp_path)
 

@@ -195,7 +195,7 @@ def test_a_machine_that_stops_is_unreachable_within_five_seconds(machines: Machi
     mini.say("down")
     began = time.monotonic()
     wait_for(lambda: "unreachable" in desk.say("mesh", "nodes"))
-    assert time.monotonic() - began < 8  # five, and the time of a command on a busy machine
+    assert time.monotonic() - began < 10  # five, and the time of a command on a busy machine
     assert desk.data("show", "@arc")["status"] == "unreachable"
     told = desk.type("resolve", "@nobody.node:mini")
     assert "peer_unreachable: node mini is unreachable since" in told.stderr
