@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from scout.model.mesh_receipt import OutboxState
 from scout.policy.limits import Limits, Periods
 from scout.protocol.asks import MakeAsk
-from scout.protocol.talk import Send
+from scout.protocol.talk import GetMessage, Send
 from tests.broker.mesh_pair import Faults, Pair, Side, run_pair
 from tests.broker.rig import online_agent, read_log, wait_until
 from tests.mesh.history import Told, check_logs
@@ -97,3 +98,31 @@ def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path, seed: int) -> N
         await _check(pair, told)
 
     run_pair(scene, tmp_path, periods=QUICK, limits=Limits(asks_per_minute=100))
+
+
+def test_an_envelope_that_was_lost_while_the_clock_was_ahead_is_sent_again_when_it_is_put_right(
+    tmp_path: Path,
+) -> None:
+    async def scene(pair: Pair) -> None:
+        await online_agent(pair.two.rig, "hudson")
+        await pair.two.show(pair.one, "hudson")
+        pair.one.clock.ahead += 7 * 3600
+        pair.wire.faults = Faults(lost=1.0)
+        sent = await pair.one.rig.operator(Send(to="@hudson", body="from the future"))
+
+        async def read_state() -> OutboxState | None:
+            view = await pair.one.rig.operator(GetMessage(message_id=sent.message_id))
+            return view.deliveries[0].mesh.state if view.deliveries[0].mesh else None
+
+        async def is_forwarded() -> bool:
+            return await read_state() is OutboxState.FORWARDED
+
+        async def has_arrived() -> bool:
+            return await read_state() in (OutboxState.ACCEPTED, OutboxState.DELIVERED)
+
+        await wait_until(is_forwarded)
+        pair.one.clock.ahead -= 7 * 3600
+        pair.wire.faults = Faults()
+        await wait_until(has_arrived, 30)
+
+    run_pair(scene, tmp_path)

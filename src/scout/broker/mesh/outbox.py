@@ -9,7 +9,9 @@ from scout.broker.routing.remote import build_unreachable, has_open_entry, list_
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.delivery import (
+    CLOCK_SLACK,
     DELIVERY,
+    Backoff,
     Delivery,
     DeliveryMove,
     back_off,
@@ -40,6 +42,7 @@ from scout.model.mesh.outbox import (
 from scout.model.mesh_receipt import OutboxState
 from scout.model.node import Node
 from scout.model.problems.target import PeerUnreachable
+from scout.store.ledger import Ledger
 
 _SOME = 100
 _ON_THE_WAY = frozenset({FlightPhase.ACCEPTED, FlightPhase.FORWARDED})
@@ -83,9 +86,23 @@ def _show_way(tx: Transaction, entry: OutboxEntry, phase: FlightPhase, reason: s
     flight_state.record_note(tx, note_flight(flight, phase, tx.now, reason=reason))
 
 
+def find_late(ledger: Ledger, node_id: str, now: Time, rule: Backoff) -> Time | None:
+    """Return when the next receipt of a node is late: at once if the clock was set back since."""
+    last = ledger.value("outbox_last", node=node_id)
+    if last is None:
+        return None
+    return now if last > _find_longest(now, rule) else Time(ledger.value("outbox_next", node=node_id))
+
+
+def _find_longest(now: Time, rule: Backoff) -> int:
+    """Return the moment until which an envelope may have to wait for a receipt."""
+    return int(now.plus(rule.most + CLOCK_SLACK))
+
+
 def retry_unanswered(tx: Transaction, node_id: str, now: Time) -> int:
     """Queue again what the node has not answered in time; return how many."""
-    late = tx.ledger.many(OutboxEntry, "outbox_unanswered", node=node_id, now=int(now), limit=_SOME)
+    far = _find_longest(now, tx.rules.back_off)
+    late = tx.ledger.many(OutboxEntry, "outbox_unanswered", node=node_id, now=int(now), far=far, limit=_SOME)
     for entry in late:
         record_entry(tx, retry_entry(entry, tx.now), "retry", "no receipt came")
     return len(late)

@@ -200,8 +200,9 @@ class NodeSender:
         node = ledger.get(Node, self._node_id)
         if node is None or node.state is not NodeState.ONLINE:
             return None  # the server keeps the envelopes for it
-        at = ledger.value("outbox_next", node=self._node_id)
-        return Time(at) if at is not None else None
+        return outbox.find_late(
+            ledger, self._node_id, self._services.clock.now(), self._services.rules.back_off
+        )
 
     # -- publishing --------------------------------------------------------------------------------
 

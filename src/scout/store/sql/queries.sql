@@ -746,12 +746,15 @@ SELECT r.key, (
         AND o.state IN ('queued', 'forwarded')
 ) FROM json_each(:rows) r;
 
--- outbox_unanswered: published envelopes to a node whose receipt is late
+-- outbox_unanswered: published envelopes to a node whose receipt is late, or whose time is further away than any pause
 SELECT data FROM outbox WHERE node_id = :node AND state = 'forwarded' AND next_attempt_at <= :now
-ORDER BY next_attempt_at LIMIT :limit;
+UNION ALL SELECT data FROM outbox WHERE node_id = :node AND state = 'forwarded' AND next_attempt_at > :far LIMIT :limit;
 
 -- outbox_next: when the next receipt from a node is late
 SELECT min(next_attempt_at) FROM outbox WHERE node_id = :node AND state = 'forwarded';
+
+-- outbox_last: when the last receipt from a node is late
+SELECT max(next_attempt_at) FROM outbox WHERE node_id = :node AND state = 'forwarded';
 
 -- outbox_expired: open envelopes that have expired
 SELECT data FROM outbox WHERE state IN ('queued', 'forwarded') AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
