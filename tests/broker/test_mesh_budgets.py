@@ -127,6 +127,7 @@ def test_a_node_of_the_older_format_gets_what_it_can_read(tmp_path: Path, format
         for side in pair.sides:
             got = [_is_new(one) for one in seen[side.node_id]]
             assert any(got) is (side.format == FORMAT), side.name
+        await wait_until(lambda: not any(_list_open(side) for side in pair.sides))
         check_logs({side.name: await read_log(side.rig) for side in pair.sides}, told)
 
     run_pair(scene, tmp_path, formats=formats)
