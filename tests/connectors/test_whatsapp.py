@@ -546,3 +546,28 @@ def test_an_answer_that_does_not_come(scene: Scene, monkeypatch: pytest.MonkeyPa
     scene.meta.server.call(release.set)
     assert (failure.kind, failure.uncertain) == (FailureKind.RETRY, True)
     assert "did not answer within 0.3 s" in failure.reason
+
+
+def test_a_connection_that_comes_as_the_webhook_stops_is_closed() -> None:
+    """Its task is cancelled before it has begun."""
+
+    async def answer(_: listener.HookRequest) -> listener.HookResponse:
+        return listener.HookResponse(200)
+
+    async def scene() -> None:
+        webhook = listener.WebhookListener(listener.ListenAddress(host="", port=0, path="/"), answer)
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            webhook._accept(reader, writer)
+            for task in webhook._open:
+                task.cancel()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+        await writer.wait_closed()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(scene())

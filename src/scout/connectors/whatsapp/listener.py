@@ -64,6 +64,7 @@ class WebhookListener:
         self._address = address
         self._answer = answer
         self._open = dict[asyncio.Task[None], bool]()  # the oldest first; whether it is still being read
+        self._is_closed = False
 
     async def serve(self) -> None:
         """Serve until cancelled."""
@@ -76,6 +77,7 @@ class WebhookListener:
         try:
             await server.serve_forever()
         finally:
+            self._is_closed = True
             server.close()
             for task in self._open:
                 task.cancel()
@@ -83,6 +85,9 @@ class WebhookListener:
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection. When there are too many, the one that has been slow for longest has to go."""
+        if self._is_closed:
+            writer.transport.abort()
+            return
         if len(self._open) >= _MOST_OPEN:
             slow = next((task for task, is_read in self._open.items() if is_read), None)
             if slow is None:
@@ -92,7 +97,12 @@ class WebhookListener:
             del self._open[slow]
         task = asyncio.create_task(self._serve_one(reader, writer))
         self._open[task] = True
-        task.add_done_callback(lambda done: self._open.pop(done, None))
+        task.add_done_callback(lambda done: self._forget(done, writer))
+
+    def _forget(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+        """Close the connection here: a task that was cancelled before it began has not done so."""
+        self._open.pop(task, None)
+        writer.close()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
