@@ -113,7 +113,7 @@ class ClaudeTurn:
         return [make_uuid(one.tag) for one in same_turn if one.tag.startswith(STEER)]
 
     def expect(self, tag: str) -> bool:
-        """Wait for the answer to a prompt that is about to be sent; return False if the turn is over."""
+        """Wait for the answer to a prompt that is about to be sent; return False if the turn has ended."""
         if self._reader.over:
             return False
         self._expected.add(make_uuid(tag))

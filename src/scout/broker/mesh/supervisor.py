@@ -97,7 +97,7 @@ class Mesh:
         # Entries of agents that another node lists, and since when: it may hand them over.
         self._claims: dict[str, tuple[mirroring.CheckedEntry, float]] = {}
         self._news = asyncio.Event()  # the connection or a member changed
-        self._connected = asyncio.Event()  # the connection was made: the others must hear of it at once
+        self._beat_now = asyncio.Event()  # the connection was made: the others hear of this node at once
 
     # -- start and stop ----------------------------------------------------------------------------
 
@@ -307,11 +307,11 @@ class Mesh:
     async def _beat(self, now: _Connected) -> None:
         """Publish a heartbeat every second, and one as soon as there is a connection."""
         while True:
-            self._connected.clear()
+            self._beat_now.clear()
             if now.link.status.connected:
                 await self.beat_once(now)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._connected.wait(), BEAT)
+                await asyncio.wait_for(self._beat_now.wait(), BEAT)
 
     async def beat_once(self, now: _Connected) -> None:
         """Publish one heartbeat."""
@@ -345,7 +345,7 @@ class Mesh:
         if status.refused:
             await self._lose_all(status.problem)
         if status.connected:
-            self._connected.set()
+            self._beat_now.set()
             now.announcer.announce_all()
             if now.exchange is not None:
                 now.exchange.wake_all()
